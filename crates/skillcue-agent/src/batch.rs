@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Agent, AgentConsent, AgentError, Conversation, Event, Hooks, TurnReport};
+use crate::{Agent, AgentConsent, AgentError, Conversation, Hooks, TurnEvent, TurnReport};
 
 /// A conversation to be held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +85,8 @@ async fn hold(
     };
     conversation.id().clone_into(&mut done.session);
     let problems = Mutex::new(Vec::new());
-    let events = |event: &Event<'_>| {
-        if let Event::Problem { provider, message } = event {
+    let events = |event: &TurnEvent<'_>| {
+        if let TurnEvent::Problem { provider, message } = event {
             let mut problems = skillcue_base::lock(&problems);
             problems.push(format!("{provider}: {message}"));
         }

@@ -21,7 +21,7 @@ const CHANGES: usize = 3;
 
 /// What is allowed without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Policy {
+pub struct ConsentPolicy {
     /// Loading skills that are not allowed yet: those of a checkout.
     pub skills: bool,
     /// Running scripts of skills.
@@ -30,9 +30,9 @@ pub struct Policy {
     pub tools: bool,
 }
 
-impl Policy {
+impl ConsentPolicy {
     /// Everything.
-    pub const ALL: Policy = Policy { skills: true, scripts: true, tools: true };
+    pub const ALL: ConsentPolicy = ConsentPolicy { skills: true, scripts: true, tools: true };
 
     fn allows(self, part: SkillPart) -> bool {
         match part {
@@ -89,7 +89,7 @@ pub trait Asker: Send + Sync {
 pub struct AgentConsent(Arc<Inner>);
 
 struct Inner {
-    policy: Policy,
+    policy: ConsentPolicy,
     gate: Arc<dyn ConsentGate>,
     asker: Option<Box<dyn Asker>>,
     /// How the user can allow a call without being asked.
@@ -109,23 +109,27 @@ impl fmt::Debug for AgentConsent {
 
 impl AgentConsent {
     /// Allows what the policy and the gate allow, without asking a person.
-    pub fn new(policy: Policy, gate: Arc<dyn ConsentGate>) -> AgentConsent {
+    pub fn new(policy: ConsentPolicy, gate: Arc<dyn ConsentGate>) -> AgentConsent {
         AgentConsent::of(policy, gate, None, None)
     }
 
     /// Like [`new`](AgentConsent::new), where a refusal ends with a sentence for the model that says how the user can
     /// allow such a call. The hint is made from the word for what was refused: `skills`, `scripts` or `tools`.
-    pub fn with_hint(policy: Policy, gate: Arc<dyn ConsentGate>, hint: fn(&'static str) -> String) -> AgentConsent {
+    pub fn with_hint(
+        policy: ConsentPolicy,
+        gate: Arc<dyn ConsentGate>,
+        hint: fn(&'static str) -> String,
+    ) -> AgentConsent {
         AgentConsent::of(policy, gate, None, Some(hint))
     }
 
     /// Like [`new`](AgentConsent::new), and asks a person about the rest. The gate remembers what they allow for good.
-    pub fn asking(policy: Policy, gate: Arc<dyn ConsentGate>, asker: Box<dyn Asker>) -> AgentConsent {
+    pub fn asking(policy: ConsentPolicy, gate: Arc<dyn ConsentGate>, asker: Box<dyn Asker>) -> AgentConsent {
         AgentConsent::of(policy, gate, Some(asker), None)
     }
 
     fn of(
-        policy: Policy,
+        policy: ConsentPolicy,
         gate: Arc<dyn ConsentGate>,
         asker: Option<Box<dyn Asker>>,
         hint: Option<fn(&'static str) -> String>,
@@ -154,7 +158,7 @@ impl AgentConsent {
         &self,
         session: &str,
         skills: &Arc<Skillcue>,
-        call: &Wanted<'_>,
+        call: &PendingCall<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), String> {
         let (known, loaded, read) = (Arc::clone(skills), call.loaded.to_vec(), Arc::clone(call.call));
@@ -233,7 +237,7 @@ fn key(session: &str, question: &Question) -> (String, Subject, ContentId) {
 
 /// A call that a model wants to make.
 #[derive(Debug)]
-pub(crate) struct Wanted<'w> {
+pub(crate) struct PendingCall<'w> {
     pub(crate) call: &'w Arc<Call>,
     pub(crate) loaded: &'w [String],
 }

@@ -18,15 +18,15 @@ mod skills;
 mod trace;
 
 pub use account::account;
-pub use agent::{Agent, AgentError, AgentOptions, Conversation, Event, Hooks, SYSTEM, TurnReport};
+pub use agent::{Agent, AgentError, AgentOptions, Conversation, Hooks, SYSTEM, TurnEvent, TurnReport};
 pub use batch::{Task, TaskDone, batch};
-pub use consent::{AgentConsent, Asker, Policy};
+pub use consent::{AgentConsent, Asker, ConsentPolicy};
 pub use memory::{Fact, FactOrigin, Memory, MemoryError, MemoryProvider, facts};
-pub use message::{Message, Origin, Piece, ToolCall, ToolResult};
-pub use parts::{Part, Parts};
-pub use provider::{BoxFuture, Context, ContextProvider, ProviderError};
-pub use sessions::{About, Listed, Record, Saved, SessionFile, Sessions, SessionsError};
+pub use message::{Message, Piece, PieceOrigin, ToolCall, ToolResult};
+pub use parts::{RequestPart, RequestTokens};
+pub use provider::{BoxFuture, ContextProvider, ProviderError, TurnContext};
+pub use sessions::{About, SavedSession, SessionFile, SessionRecord, SessionSummary, Sessions, SessionsError};
 pub use trace::{
-    Line, LineSkill, LineText, Purpose, SessionSum, Sum, Summary, TraceError, TraceFile, Traced, Tracer, TurnSum,
-    Unreadable, list_traces, read_trace,
+    CostSum, LineSkill, LineText, Purpose, SessionSum, Summary, TraceError, TraceFile, TraceLine, Traced, Tracer,
+    TurnSum, Unreadable, list_traces, read_trace,
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Part;
+use crate::RequestPart;
 
 /// One message. A conversation begins with the user, and after an assistant's message with calls come their results.
 ///
@@ -47,9 +47,9 @@ pub enum Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     /// Its origin.
-    pub provider: Origin,
+    pub provider: PieceOrigin,
     /// As what it counts in the turn that it was added in. Later, it is history.
-    pub part: Part,
+    pub part: RequestPart,
     /// Exactly what is sent, with what separates it from what comes next.
     pub text: String,
 }
@@ -57,17 +57,17 @@ pub struct Piece {
 /// The origin of a [`Piece`]. In a file it is one word.
 ///
 /// ```
-/// use skillcue_agent::Origin;
+/// use skillcue_agent::PieceOrigin;
 ///
-/// assert_eq!(Origin::from("skills".to_owned()), Origin::Skills);
+/// assert_eq!(PieceOrigin::from("skills".to_owned()), PieceOrigin::Skills);
 /// // A provider cannot pass for one of these by its name.
-/// assert_eq!(String::from(Origin::Provider("skills".to_owned())), "provider:skills");
-/// assert_eq!(Origin::from("provider:skills".to_owned()), Origin::Provider("skills".to_owned()));
+/// assert_eq!(String::from(PieceOrigin::Provider("skills".to_owned())), "provider:skills");
+/// assert_eq!(PieceOrigin::from("provider:skills".to_owned()), PieceOrigin::Provider("skills".to_owned()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 #[non_exhaustive]
-pub enum Origin {
+pub enum PieceOrigin {
     /// The disclosure of skills.
     Skills,
     /// The user, who loaded a skill.
@@ -81,35 +81,35 @@ pub enum Origin {
 /// The prefix of a provider's name in a file, where the name alone would mean something else.
 const PROVIDER: &str = "provider:";
 
-impl Origin {
+impl PieceOrigin {
     /// Returns its name for people.
     pub fn name(&self) -> &str {
         match self {
-            Origin::Skills => "skills",
-            Origin::User => "user",
-            Origin::Summary => "summary",
-            Origin::Provider(name) => name,
+            PieceOrigin::Skills => "skills",
+            PieceOrigin::User => "user",
+            PieceOrigin::Summary => "summary",
+            PieceOrigin::Provider(name) => name,
         }
     }
 }
 
-impl From<String> for Origin {
-    fn from(word: String) -> Origin {
+impl From<String> for PieceOrigin {
+    fn from(word: String) -> PieceOrigin {
         match word.as_str() {
-            "skills" => Origin::Skills,
-            "user" => Origin::User,
-            "summary" => Origin::Summary,
-            name => Origin::Provider(name.strip_prefix(PROVIDER).unwrap_or(name).to_owned()),
+            "skills" => PieceOrigin::Skills,
+            "user" => PieceOrigin::User,
+            "summary" => PieceOrigin::Summary,
+            name => PieceOrigin::Provider(name.strip_prefix(PROVIDER).unwrap_or(name).to_owned()),
         }
     }
 }
 
-impl From<Origin> for String {
-    fn from(origin: Origin) -> String {
-        let is_plain = |name: &String| Origin::from(name.clone()) == Origin::Provider(name.clone());
+impl From<PieceOrigin> for String {
+    fn from(origin: PieceOrigin) -> String {
+        let is_plain = |name: &String| PieceOrigin::from(name.clone()) == PieceOrigin::Provider(name.clone());
         match origin {
-            Origin::Provider(name) if is_plain(&name) => name,
-            Origin::Provider(name) => format!("{PROVIDER}{name}"),
+            PieceOrigin::Provider(name) if is_plain(&name) => name,
+            PieceOrigin::Provider(name) => format!("{PROVIDER}{name}"),
             own => own.name().to_owned(),
         }
     }

@@ -9,7 +9,7 @@ use skillcue::Tokens;
 /// A part of a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum RequestPart {
     /// The instructions that never change.
     System,
     /// What is disclosed of skills in every turn alike.
@@ -26,11 +26,11 @@ pub enum Part {
 ///
 /// ```
 /// use skillcue::Tokens;
-/// use skillcue_agent::{Part, Parts};
+/// use skillcue_agent::{RequestPart, RequestTokens};
 ///
-/// let mut parts = Parts::default();
-/// parts.add(Part::System, Tokens(40));
-/// parts.add(Part::SkillsTurn, Tokens(5));
+/// let mut parts = RequestTokens::default();
+/// parts.add(RequestPart::System, Tokens(40));
+/// parts.add(RequestPart::SkillsTurn, Tokens(5));
 /// assert_eq!(parts.total(), 45);
 /// assert_eq!(
 ///     serde_json::to_string(&parts)?,
@@ -39,21 +39,21 @@ pub enum Part {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
-pub struct Parts {
-    /// [`Part::System`].
+#[serde(into = "RecordedTokens", try_from = "RecordedTokens")]
+pub struct RequestTokens {
+    /// [`RequestPart::System`].
     pub system: u64,
-    /// [`Part::SkillsStable`].
+    /// [`RequestPart::SkillsStable`].
     pub skills_stable: u64,
-    /// [`Part::SkillsTurn`].
+    /// [`RequestPart::SkillsTurn`].
     pub skills_turn: u64,
-    /// [`Part::Tools`].
+    /// [`RequestPart::Tools`].
     pub tools: u64,
-    /// [`Part::History`].
+    /// [`RequestPart::History`].
     pub history: u64,
 }
 
-impl Parts {
+impl RequestTokens {
     /// The sum of all parts.
     pub fn total(&self) -> u64 {
         // Numbers from a file may be any.
@@ -63,20 +63,20 @@ impl Parts {
     }
 
     /// Adds to a part.
-    pub fn add(&mut self, part: Part, tokens: Tokens) {
+    pub fn add(&mut self, part: RequestPart, tokens: Tokens) {
         let place = match part {
-            Part::System => &mut self.system,
-            Part::SkillsStable => &mut self.skills_stable,
-            Part::SkillsTurn => &mut self.skills_turn,
-            Part::Tools => &mut self.tools,
-            Part::History => &mut self.history,
+            RequestPart::System => &mut self.system,
+            RequestPart::SkillsStable => &mut self.skills_stable,
+            RequestPart::SkillsTurn => &mut self.skills_turn,
+            RequestPart::Tools => &mut self.tools,
+            RequestPart::History => &mut self.history,
         };
         *place = place.saturating_add(tokens.0 as u64);
     }
 }
 
-impl AddAssign for Parts {
-    fn add_assign(&mut self, other: Parts) {
+impl AddAssign for RequestTokens {
+    fn add_assign(&mut self, other: RequestTokens) {
         self.system = self.system.saturating_add(other.system);
         self.skills_stable = self.skills_stable.saturating_add(other.skills_stable);
         self.skills_turn = self.skills_turn.saturating_add(other.skills_turn);
@@ -85,24 +85,24 @@ impl AddAssign for Parts {
     }
 }
 
-impl Add for Parts {
-    type Output = Parts;
+impl Add for RequestTokens {
+    type Output = RequestTokens;
 
-    fn add(mut self, other: Parts) -> Parts {
+    fn add(mut self, other: RequestTokens) -> RequestTokens {
         self += other;
         self
     }
 }
 
-impl Sum for Parts {
-    fn sum<I: Iterator<Item = Parts>>(all: I) -> Parts {
-        all.fold(Parts::default(), Add::add)
+impl Sum for RequestTokens {
+    fn sum<I: Iterator<Item = RequestTokens>>(all: I) -> RequestTokens {
+        all.fold(RequestTokens::default(), Add::add)
     }
 }
 
 /// The parts as they are written down, with their sum.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct RecordedTokens {
     system: u64,
     skills_stable: u64,
     skills_turn: u64,
@@ -111,19 +111,19 @@ struct Written {
     total: u64,
 }
 
-impl From<Parts> for Written {
-    fn from(parts: Parts) -> Written {
-        let Parts { system, skills_stable, skills_turn, tools, history } = parts;
-        Written { system, skills_stable, skills_turn, tools, history, total: parts.total() }
+impl From<RequestTokens> for RecordedTokens {
+    fn from(parts: RequestTokens) -> RecordedTokens {
+        let RequestTokens { system, skills_stable, skills_turn, tools, history } = parts;
+        RecordedTokens { system, skills_stable, skills_turn, tools, history, total: parts.total() }
     }
 }
 
-impl TryFrom<Written> for Parts {
+impl TryFrom<RecordedTokens> for RequestTokens {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Parts, String> {
-        let Written { system, skills_stable, skills_turn, tools, history, total } = written;
-        let parts = Parts { system, skills_stable, skills_turn, tools, history };
+    fn try_from(written: RecordedTokens) -> Result<RequestTokens, String> {
+        let RecordedTokens { system, skills_stable, skills_turn, tools, history, total } = written;
+        let parts = RequestTokens { system, skills_stable, skills_turn, tools, history };
         if parts.total() == total {
             Ok(parts)
         } else {

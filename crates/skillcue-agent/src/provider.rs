@@ -7,7 +7,7 @@ use std::pin::Pin;
 use serde_json::{Map, Value};
 use skillcue::tools::{ToolDefinition, ToolOutput, attribute};
 
-use crate::{Message, Part};
+use crate::{Message, RequestPart};
 
 /// A future that can be sent to another thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -18,7 +18,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// One that fails, panics or takes too long is left out of the turn, which goes on without it.
 ///
 /// ```
-/// use skillcue_agent::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
+/// use skillcue_agent::{BoxFuture, TurnContext, ContextProvider, Message, RequestPart, ProviderError};
 ///
 /// /// Tells the model what day it is.
 /// struct Today(String);
@@ -28,8 +28,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///         "today"
 ///     }
 ///
-///     fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
-///         Box::pin(async { Ok(Context::turn(Part::History, format!("Today is {}.", self.0))) })
+///     fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>> {
+///         Box::pin(async { Ok(TurnContext::turn(RequestPart::History, format!("Today is {}.", self.0))) })
 ///     }
 /// }
 /// ```
@@ -38,7 +38,7 @@ pub trait ContextProvider: Send {
     fn name(&self) -> &str;
 
     /// What the model should see beside the last of these messages, which is the user's.
-    fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>>;
+    fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>>;
 
     /// What came of the turn: the messages that were sent last, and the model's answer to them.
     fn after_turn<'a>(
@@ -72,19 +72,19 @@ pub trait ContextProvider: Send {
 
 /// What a provider adds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Context {
+pub struct TurnContext {
     /// What goes with the instructions, and is the same in every turn; empty if there is nothing.
     pub stable: String,
     /// What goes with the user's message, and as what it counts; empty if there is nothing.
     pub turn: String,
     /// As what the turn's text counts.
-    pub part: Option<Part>,
+    pub part: Option<RequestPart>,
 }
 
-impl Context {
+impl TurnContext {
     /// Something that goes with this turn alone.
-    pub fn turn(part: Part, text: impl Into<String>) -> Context {
-        Context { turn: text.into(), part: Some(part), ..Context::default() }
+    pub fn turn(part: RequestPart, text: impl Into<String>) -> TurnContext {
+        TurnContext { turn: text.into(), part: Some(part), ..TurnContext::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use skillcue::workdir::{WorkDir, WorkFiles};
 use skillcue::{Disclosure, Request, Session, Skillcue};
 
-use crate::{Context, Message, Part, ProviderError};
+use crate::{Message, ProviderError, RequestPart, TurnContext};
 
 /// The state of skills in a conversation, which owns it: [`SkillsProvider`] is lent it to disclose, and the loop
 /// writes down what is loaded.
@@ -46,8 +46,8 @@ impl SkillsProvider {
         &self,
         state: &mut SkillsState,
         messages: &[Message],
-    ) -> Result<Context, ProviderError> {
-        let Some(Message::User { text, .. }) = messages.last() else { return Ok(Context::default()) };
+    ) -> Result<TurnContext, ProviderError> {
+        let Some(Message::User { text, .. }) = messages.last() else { return Ok(TurnContext::default()) };
         // A disclosure of an earlier turn must not be taken for this one's, if this one fails.
         state.disclosure = None;
         state.files = WorkFiles::default();
@@ -62,10 +62,10 @@ impl SkillsProvider {
             (session, disclosure, files)
         };
         let (session, disclosure, files) = tokio::task::spawn_blocking(disclose).await.map_err(ProviderError::new)?;
-        let context = Context {
+        let context = TurnContext {
             stable: disclosure.stable.to_string(),
             turn: disclosure.turn.clone(),
-            part: Some(Part::SkillsTurn),
+            part: Some(RequestPart::SkillsTurn),
         };
         *state = SkillsState { session, disclosure: Some(disclosure), files };
         Ok(context)

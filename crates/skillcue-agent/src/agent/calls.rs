@@ -9,15 +9,15 @@ use skillcue::Skillcue;
 use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentOptions, Conversation, Event, Hooks, providers};
-use crate::consent::Wanted;
+use super::{AgentOptions, Conversation, Hooks, TurnEvent, providers};
+use crate::consent::PendingCall;
 use crate::{ToolCall, ToolResult};
 
 /// How long a tool may take to end once nobody waits for its result. They kill what they run at once.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// What comes of a call: the result, and what a session should remember of it.
-type Done = (ToolResult, Option<Effect>);
+type CallOutcome = (ToolResult, Option<Effect>);
 
 /// Runs the tools that the model called: those of context providers first, one by one; then those that load skills, so
 /// that tools which they bring are there for the rest; then everything else, several at a time. The results come in the
@@ -30,7 +30,7 @@ pub(super) async fn run(
     hooks: &Hooks<'_>,
 ) -> Vec<ToolResult> {
     for call in calls {
-        (hooks.events)(&Event::Call { id: &call.id, name: &call.name, arguments: &call.arguments });
+        (hooks.events)(&TurnEvent::Call { id: &call.id, name: &call.name, arguments: &call.arguments });
     }
     let mut results: Vec<Option<ToolResult>> = calls.iter().map(|_| None).collect();
     for (at, call) in calls.iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) async fn run(
             let (call, loaded, session) = (&calls[at], Arc::clone(&loaded), Arc::clone(&session));
             async move { (at, one(skills, call, loaded, session, hooks).await) }
         };
-        let mut done: Vec<(usize, Done)> =
+        let mut done: Vec<(usize, CallOutcome)> =
             futures_util::stream::iter(at).map(run).buffer_unordered(options.parallel.max(1)).collect().await;
         done.sort_by_key(|(at, _)| *at);
         for (at, (result, effect)) in done {
@@ -77,7 +77,7 @@ async fn provider_result(
     };
     let (id, name) = (call.id.clone(), call.name.clone());
     let ToolOutput { text, is_error, .. } = output;
-    (hooks.events)(&Event::Result { id: &id, name: &name, text: &text, is_error });
+    (hooks.events)(&TurnEvent::Result { id: &id, name: &name, text: &text, is_error });
     Some(ToolResult { id, name, text, is_error })
 }
 
@@ -91,11 +91,11 @@ async fn one(
     loaded: Arc<[String]>,
     session: Arc<str>,
     hooks: &Hooks<'_>,
-) -> Done {
+) -> CallOutcome {
     let output = output(skills, call, loaded, session, hooks).await;
     let (id, name) = (call.id.clone(), call.name.clone());
     let ToolOutput { text, is_error, effect, .. } = output;
-    (hooks.events)(&Event::Result { id: &id, name: &name, text: &text, is_error });
+    (hooks.events)(&TurnEvent::Result { id: &id, name: &name, text: &text, is_error });
     (ToolResult { id, name, text, is_error }, effect)
 }
 
@@ -115,7 +115,7 @@ async fn output(
         Err(why) => return fail("invalid_argument", &why),
     };
     let read = Arc::new(Call::new(&call.name, arguments));
-    let wanted = Wanted { call: &read, loaded: &loaded };
+    let wanted = PendingCall { call: &read, loaded: &loaded };
     if let Err(why) = hooks.consent.decide(&session, skills, &wanted, hooks.cancel).await {
         return fail("declined", &why);
     }

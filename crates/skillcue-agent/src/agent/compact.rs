@@ -4,9 +4,9 @@ use skillcue::{Budget, Tokens};
 
 use super::conversation::apart;
 use super::request::Prepared;
-use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay, summary};
-use crate::model::Request;
-use crate::{Message, Origin, Part, Parts, Piece, account};
+use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, summary};
+use crate::model::ModelRequest;
+use crate::{Message, Piece, PieceOrigin, RequestPart, RequestTokens, account};
 
 /// So many of the last turns stay as they are, if they fit into a quarter of the window.
 const KEPT_TURNS: usize = 2;
@@ -29,7 +29,7 @@ impl Agent {
 
     /// Whether a request of so many tokens, as we count, fits as far as we know: by what the provider counts, and by what
     /// it has refused.
-    pub(super) fn fits(&self, conversation: &Conversation, tokens: Parts) -> bool {
+    pub(super) fn fits(&self, conversation: &Conversation, tokens: RequestTokens) -> bool {
         let refused = conversation.refused.unwrap_or(u64::MAX);
         as_provider_counts(tokens, conversation.ratio) <= self.room() && tokens.total() < refused
     }
@@ -85,7 +85,7 @@ impl Agent {
         let mut messages = conversation.messages[turn.first..].to_vec();
         without_results(&mut messages);
         let Prepared { system, tools, .. } = prepared;
-        account(&Request { system, tools, messages: &messages, max_tokens: None }, 0, self.counter()).total()
+        account(&ModelRequest { system, tools, messages: &messages, max_tokens: None }, 0, self.counter()).total()
     }
 
     /// Before which message everything is summarised: at the beginning of a turn, never after that of this one.
@@ -103,8 +103,8 @@ impl Agent {
         boundary
     }
 
-    fn cost(&self, messages: &[Message]) -> Parts {
-        account(&Request { system: &[], tools: &[], messages, max_tokens: None }, 0, self.counter())
+    fn cost(&self, messages: &[Message]) -> RequestTokens {
+        account(&ModelRequest { system: &[], tools: &[], messages, max_tokens: None }, 0, self.counter())
     }
 
     /// Puts a summary in the place of the messages before `boundary`, and shows again the skills that were in use.
@@ -130,15 +130,15 @@ impl Agent {
             let Message::User { context, .. } = message else { continue };
             let is_now = at == turn.first - boundary;
             let is_shown_again = |piece: &Piece| {
-                piece.provider == Origin::Skills
-                    && piece.part == Part::SkillsTurn
+                piece.provider == PieceOrigin::Skills
+                    && piece.part == RequestPart::SkillsTurn
                     && (!is_now || piece.text.starts_with(DOCUMENTATION))
             };
-            context.retain(|piece| piece.provider != Origin::Summary && !is_shown_again(piece));
+            context.retain(|piece| piece.provider != PieceOrigin::Summary && !is_shown_again(piece));
         }
         let mut pieces = vec![Piece {
-            provider: Origin::Summary,
-            part: Part::History,
+            provider: PieceOrigin::Summary,
+            part: RequestPart::History,
             text: apart(&format!("## Earlier in this conversation\n\n{}", summary.trim())),
         }];
         let (skills, shown) = self.rehydrated(conversation).await;
@@ -150,7 +150,7 @@ impl Agent {
         conversation.replace(messages, summary);
         prepared.tokens = self.tokens(conversation, turn, prepared);
         let after = prepared.tokens.total();
-        (hooks.events)(&Event::Compacted { before, after, messages: boundary, summarised, skills });
+        (hooks.events)(&TurnEvent::Compacted { before, after, messages: boundary, summarised, skills });
         Ok(())
     }
 
@@ -172,8 +172,8 @@ impl Agent {
         conversation.skills.session = session;
         let names = shown.skills.into_iter().map(|skill| skill.name).collect();
         let piece = (!shown.text.is_empty()).then(|| Piece {
-            provider: Origin::Skills,
-            part: Part::SkillsTurn,
+            provider: PieceOrigin::Skills,
+            part: RequestPart::SkillsTurn,
             text: apart(&shown.text),
         });
         (names, piece)
@@ -196,7 +196,7 @@ impl Agent {
         conversation.replace(messages, String::new());
         prepared.tokens = self.tokens(conversation, turn, prepared);
         let (after, skills) = (prepared.tokens.total(), Vec::new());
-        (hooks.events)(&Event::Compacted { before, after, messages: count, summarised: false, skills });
+        (hooks.events)(&TurnEvent::Compacted { before, after, messages: count, summarised: false, skills });
     }
 }
 
@@ -220,7 +220,7 @@ fn without_results(messages: &mut [Message]) -> usize {
 }
 
 /// A number of ours in the provider's tokens.
-pub(super) fn as_provider_counts(tokens: Parts, ratio: f64) -> u64 {
+pub(super) fn as_provider_counts(tokens: RequestTokens, ratio: f64) -> u64 {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

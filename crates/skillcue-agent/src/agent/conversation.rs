@@ -7,11 +7,11 @@ use skillcue::tools::Effect;
 use skillcue::workdir::{WorkDir, WorkFiles};
 use skillcue::{Disclosure, LoadRequest, Session, Skillcue};
 
-use super::providers::Provider;
+use super::providers::TurnProvider;
 use crate::model::SystemText;
-use crate::sessions::{Record, Saved, SessionFile, SessionsError};
+use crate::sessions::{SavedSession, SessionFile, SessionRecord, SessionsError};
 use crate::skills::{SkillsProvider, SkillsState};
-use crate::{ContextProvider, Message, Origin, Part, Piece, ToolCall, ToolResult};
+use crate::{ContextProvider, Message, Piece, PieceOrigin, RequestPart, ToolCall, ToolResult};
 
 /// A conversation. It belongs to one task at a time; many of them share an [`Agent`](crate::Agent).
 pub struct Conversation {
@@ -20,7 +20,7 @@ pub struct Conversation {
     pub(super) skills: SkillsState,
     loaded: Vec<String>,
     pub(super) turns: u64,
-    pub(super) providers: Vec<Provider>,
+    pub(super) providers: Vec<TurnProvider>,
     /// What each provider has said for the instructions, in their order.
     pub(super) stable: Vec<SystemText>,
     /// What the user has loaded since the last turn.
@@ -68,8 +68,8 @@ impl Conversation {
     }
 
     /// A conversation that goes on from what was saved, and is written down as it happens.
-    pub fn saved(file: SessionFile, saved: Saved) -> Conversation {
-        let Saved { id, messages, skills, loaded, turns, .. } = saved;
+    pub fn saved(file: SessionFile, saved: SavedSession) -> Conversation {
+        let SavedSession { id, messages, skills, loaded, turns, .. } = saved;
         Conversation {
             messages,
             skills: SkillsState::new(skills),
@@ -83,7 +83,7 @@ impl Conversation {
 
     /// Adds a context provider. They are asked in the order in which they were added.
     pub fn provider(&mut self, provider: Box<dyn ContextProvider>) {
-        self.providers.push(Provider::Other(provider));
+        self.providers.push(TurnProvider::Other(provider));
     }
 
     /// Adds the provider that discloses skills.
@@ -94,7 +94,7 @@ impl Conversation {
     /// Adds the provider that discloses skills, by the files, too, that a message names and that have changed where the
     /// user works.
     pub fn skills_provider_in(&mut self, skills: &Arc<Skillcue>, work_dir: Option<WorkDir>) {
-        self.providers.push(Provider::Skills(SkillsProvider::new(Arc::clone(skills), work_dir)));
+        self.providers.push(TurnProvider::Skills(SkillsProvider::new(Arc::clone(skills), work_dir)));
     }
 
     /// What tells it apart from others.
@@ -152,7 +152,11 @@ impl Conversation {
         if let Some(Effect::Loaded { name, arguments, content, .. }) = &output.effect {
             self.has_loaded(name, arguments, content);
         }
-        self.pending.push(Piece { provider: Origin::User, part: Part::SkillsTurn, text: apart(&output.text) });
+        self.pending.push(Piece {
+            provider: PieceOrigin::User,
+            part: RequestPart::SkillsTurn,
+            text: apart(&output.text),
+        });
         Ok(output.text)
     }
 
@@ -171,14 +175,14 @@ impl Conversation {
 
     /// Adds a message, and writes it down.
     pub(super) fn push(&mut self, message: Message) {
-        self.write(&Record::Message { message: message.clone() });
+        self.write(&SessionRecord::Message { message: message.clone() });
         self.messages.push(message);
     }
 
     /// Writes down what the conversation is from here on.
     pub(super) fn replace(&mut self, messages: Vec<Message>, summary: String) {
         self.messages = messages;
-        let record = Record::Compacted { messages: self.messages.clone(), skills: self.session(), summary };
+        let record = SessionRecord::Compacted { messages: self.messages.clone(), skills: self.session(), summary };
         self.write(&record);
     }
 
@@ -188,7 +192,7 @@ impl Conversation {
             self.finish(why);
         }
         self.turns += 1;
-        let record = Record::Turn {
+        let record = SessionRecord::Turn {
             number: self.turns,
             skills: self.session(),
             loaded: self.loaded.clone(),
@@ -224,7 +228,7 @@ impl Conversation {
 
     /// Writes something down. If that fails, the conversation goes on without: what is missing in the middle of a file
     /// would make the rest of it wrong.
-    fn write(&mut self, record: &Record) {
+    fn write(&mut self, record: &SessionRecord) {
         if let Some(file) = &mut self.file
             && let Err(error) = file.append(record)
         {

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use skillcue::{Decision, Disclosure};
 
-use crate::model::Stop;
-use crate::{LineSkill, Parts};
+use crate::model::FinishReason;
+use crate::{LineSkill, RequestTokens};
 
 /// Something that happened in a turn. As JSON, this is what `skillcue agent --json` prints, one a line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Event<'e> {
+pub enum TurnEvent<'e> {
     /// The turn belongs to this conversation.
     Session {
         /// Its id.
@@ -46,7 +46,7 @@ pub enum Event<'e> {
         /// Which request of the turn.
         round: u32,
         /// What it costs.
-        tokens: Parts,
+        tokens: RequestTokens,
     },
     /// The next words of an answer.
     Text {
@@ -105,11 +105,11 @@ pub enum Event<'e> {
         /// The answer.
         text: &'e str,
         /// Why the model stopped.
-        stop: &'e Stop,
+        stop: &'e FinishReason,
         /// How many rounds it took.
         rounds: u32,
         /// What all requests cost.
-        tokens: Parts,
+        tokens: RequestTokens,
         /// The same as the provider counts: tokens of requests.
         input: u64,
         /// Tokens of answers.

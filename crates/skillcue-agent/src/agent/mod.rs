@@ -11,7 +11,7 @@ mod summary;
 
 pub use conversation::Conversation;
 pub use error::AgentError;
-pub use event::Event;
+pub use event::TurnEvent;
 pub(crate) use summary::earlier;
 
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use skillcue_base::ErrorInfo as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::consent::AgentConsent;
-use crate::model::{Answer, Model, ModelError, Stop};
+use crate::model::{FinishReason, Model, ModelAnswer, ModelError};
 use crate::trace::Tracer;
-use crate::{Message, Parts};
+use crate::{Message, RequestTokens};
 
 /// What the model is told before everything else, unless somebody says otherwise.
 pub const SYSTEM: &str = "You are a helpful assistant. Skills are instructions for particular tasks: where one is \
@@ -81,7 +81,7 @@ pub struct Agent {
 #[derive(Clone, Copy)]
 pub struct Hooks<'h> {
     /// Hears what happens. Called from several threads, if several tools run.
-    pub events: &'h (dyn Fn(&Event<'_>) + Send + Sync),
+    pub events: &'h (dyn Fn(&TurnEvent<'_>) + Send + Sync),
     /// Decides what may be loaded and run.
     pub consent: &'h AgentConsent,
     /// Ends the turn.
@@ -100,11 +100,11 @@ pub struct TurnReport {
     /// The model's last words.
     pub answer: String,
     /// Why it stopped.
-    pub stop: Stop,
+    pub stop: FinishReason,
     /// How often it was asked.
     pub rounds: u32,
     /// What all requests of the turn cost, by our count.
-    pub tokens: Parts,
+    pub tokens: RequestTokens,
     /// The same as the provider counts: tokens of requests.
     pub input: u64,
     /// Tokens of answers.
@@ -148,7 +148,7 @@ impl Agent {
         hooks: &Hooks<'_>,
     ) -> Result<TurnReport, AgentError> {
         let id = conversation.id().to_owned();
-        (hooks.events)(&Event::Session { id: &id });
+        (hooks.events)(&TurnEvent::Session { id: &id });
         // Somebody may have stopped waiting for an earlier turn.
         conversation.finish("interrupted");
         conversation.recheck_loaded(&self.skills);
@@ -163,13 +163,13 @@ impl Agent {
         conversation.end_turn(unfinished.as_deref());
         if let Some(error) = conversation.take_trouble() {
             let message = format!("the conversation is no longer written down: {error}");
-            (hooks.events)(&Event::Problem { provider: "session", message });
+            (hooks.events)(&TurnEvent::Problem { provider: "session", message });
         }
         let answer = outcome?;
         providers::after(conversation, &self.options, hooks).await;
         let report = under_way.report(answer);
         let TurnReport { answer, stop, rounds, tokens, input, output, cached, .. } = &report;
-        (hooks.events)(&Event::Answer {
+        (hooks.events)(&TurnEvent::Answer {
             text: answer,
             stop,
             rounds: *rounds,
@@ -195,7 +195,7 @@ impl Agent {
         conversation: &mut Conversation,
         turn: &mut UnderWay,
         hooks: &Hooks<'_>,
-    ) -> Result<Answer, AgentError> {
+    ) -> Result<ModelAnswer, AgentError> {
         for round in 1..=self.options.rounds.max(1) {
             let answer = self.round(conversation, turn, round, hooks).await?;
             turn.rounds = round;
@@ -223,7 +223,7 @@ impl Agent {
         turn: &mut UnderWay,
         round: u32,
         hooks: &Hooks<'_>,
-    ) -> Result<Answer, AgentError> {
+    ) -> Result<ModelAnswer, AgentError> {
         let mut refused = 0;
         loop {
             if hooks.cancel.is_cancelled() {
@@ -251,7 +251,7 @@ struct UnderWay {
     first: usize,
     problems: Vec<String>,
     rounds: u32,
-    tokens: Parts,
+    tokens: RequestTokens,
     input: u64,
     output: u64,
     cached: u64,
@@ -265,7 +265,7 @@ impl UnderWay {
             first: conversation.messages().len().saturating_sub(1),
             problems,
             rounds: 0,
-            tokens: Parts::default(),
+            tokens: RequestTokens::default(),
             input: 0,
             output: 0,
             cached: 0,
@@ -273,7 +273,7 @@ impl UnderWay {
         }
     }
 
-    fn count(&mut self, answer: &Answer) {
+    fn count(&mut self, answer: &ModelAnswer) {
         let usage = &answer.usage;
         // A server may say any number.
         self.input = self.input.saturating_add(usage.input.unwrap_or(0));
@@ -281,7 +281,7 @@ impl UnderWay {
         self.cached = self.cached.saturating_add(usage.cached.unwrap_or(0));
     }
 
-    fn report(self, answer: Answer) -> TurnReport {
+    fn report(self, answer: ModelAnswer) -> TurnReport {
         let UnderWay { rounds, tokens, input, output, cached, eager, .. } = self;
         TurnReport { answer: answer.text, stop: answer.stop, rounds, tokens, input, output, cached, eager }
     }

@@ -9,83 +9,87 @@ use skillcue::tools::{ToolDefinition, ToolOutput};
 
 use super::conversation::apart;
 use super::event::shown;
-use super::{Agent, AgentOptions, Conversation, Event, Hooks};
+use super::{Agent, AgentOptions, Conversation, Hooks, TurnEvent};
 use crate::model::SystemText;
 use crate::skills::{SkillsProvider, SkillsState};
-use crate::{Context, ContextProvider, Message, Origin, Part, Piece, ProviderError};
+use crate::{ContextProvider, Message, Piece, PieceOrigin, ProviderError, RequestPart, TurnContext};
 
 /// A source of context for a conversation's turns.
-pub(super) enum Provider {
+pub(super) enum TurnProvider {
     /// Skills: lent what the conversation knows of them, and the only one whose texts count as skills'.
     Skills(SkillsProvider),
     /// Anything else.
     Other(Box<dyn ContextProvider>),
 }
 
-impl Provider {
+impl TurnProvider {
     fn name(&self) -> &str {
         match self {
-            Provider::Skills(_) => SkillsProvider::NAME,
-            Provider::Other(provider) => provider.name(),
+            TurnProvider::Skills(_) => SkillsProvider::NAME,
+            TurnProvider::Other(provider) => provider.name(),
         }
     }
 
     /// As what its pieces are kept.
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> PieceOrigin {
         match self {
-            Provider::Skills(_) => Origin::Skills,
-            Provider::Other(provider) => Origin::Provider(provider.name().to_owned()),
+            TurnProvider::Skills(_) => PieceOrigin::Skills,
+            TurnProvider::Other(provider) => PieceOrigin::Provider(provider.name().to_owned()),
         }
     }
 
     /// As what its words for the instructions count.
-    fn stable_part(&self) -> Part {
+    fn stable_part(&self) -> RequestPart {
         match self {
-            Provider::Skills(_) => Part::SkillsStable,
-            Provider::Other(_) => Part::System,
+            TurnProvider::Skills(_) => RequestPart::SkillsStable,
+            TurnProvider::Other(_) => RequestPart::System,
         }
     }
 
     fn tools(&self) -> Vec<ToolDefinition> {
         match self {
-            Provider::Skills(_) => Vec::new(),
-            Provider::Other(provider) => provider.tools(),
+            TurnProvider::Skills(_) => Vec::new(),
+            TurnProvider::Other(provider) => provider.tools(),
         }
     }
 
-    async fn before_turn(&mut self, skills: &mut SkillsState, messages: &[Message]) -> Result<Context, ProviderError> {
+    async fn before_turn(
+        &mut self,
+        skills: &mut SkillsState,
+        messages: &[Message],
+    ) -> Result<TurnContext, ProviderError> {
         match self {
-            Provider::Skills(provider) => provider.before_turn(skills, messages).await,
-            Provider::Other(provider) => provider.before_turn(messages).await,
+            TurnProvider::Skills(provider) => provider.before_turn(skills, messages).await,
+            TurnProvider::Other(provider) => provider.before_turn(messages).await,
         }
     }
 
     async fn after_turn(&mut self, request: &[Message], response: &Message) -> Result<(), ProviderError> {
         match self {
-            Provider::Skills(_) => Ok(()),
-            Provider::Other(provider) => provider.after_turn(request, response).await,
+            TurnProvider::Skills(_) => Ok(()),
+            TurnProvider::Other(provider) => provider.after_turn(request, response).await,
         }
     }
 }
 
 /// The providers of a conversation, while they look at it. They come back to it whatever happens, also when nobody waits
 /// for the turn any more.
-struct Asked<'c> {
+struct BorrowedProviders<'c> {
     conversation: &'c mut Conversation,
-    providers: Vec<Provider>,
+    providers: Vec<TurnProvider>,
     /// How many messages the conversation has without what is only shown to them.
     messages: usize,
 }
 
-impl<'c> Asked<'c> {
-    fn new(conversation: &'c mut Conversation) -> Asked<'c> {
+impl<'c> BorrowedProviders<'c> {
+    fn new(conversation: &'c mut Conversation) -> BorrowedProviders<'c> {
         let providers = std::mem::take(&mut conversation.providers);
         let messages = conversation.messages.len();
-        Asked { conversation, providers, messages }
+        BorrowedProviders { conversation, providers, messages }
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for BorrowedProviders<'_> {
     fn drop(&mut self) {
         self.conversation.messages.truncate(self.messages);
         self.conversation.providers = std::mem::take(&mut self.providers);
@@ -101,7 +105,7 @@ pub(super) async fn before(
     hooks: &Hooks<'_>,
 ) -> Vec<String> {
     let mut problems = Vec::new();
-    let asked = &mut Asked::new(conversation);
+    let asked = &mut BorrowedProviders::new(conversation);
     asked.conversation.messages.push(Message::user(message));
     let counter = agent.counter();
     let mut held: Vec<String> = Vec::new();
@@ -124,15 +128,15 @@ pub(super) async fn before(
         let tokens = counter.count(&context.stable).0 + counter.count(&context.turn).0;
         // What was said for the instructions stays, if a later turn fails.
         let stable = &mut asked.conversation.stable;
-        let nothing = || SystemText { part: Part::System, text: String::new() };
+        let nothing = || SystemText { part: RequestPart::System, text: String::new() };
         stable.resize_with(stable.len().max(at + 1), nothing);
         stable[at] = SystemText { part: provider.stable_part(), text: context.stable };
         if !context.turn.trim().is_empty() {
-            let part = context.part.unwrap_or(Part::History);
+            let part = context.part.unwrap_or(RequestPart::History);
             pieces.push(Piece { provider: provider.origin(), part, text: apart(&context.turn) });
         }
         let SkillsState { disclosure, files, .. } = &asked.conversation.skills;
-        let disclosure = disclosure.as_ref().filter(|_| matches!(provider, Provider::Skills(_)));
+        let disclosure = disclosure.as_ref().filter(|_| matches!(provider, TurnProvider::Skills(_)));
         if tokens > 0 || disclosure.is_some() {
             let tier = disclosure.map(|disclosure| disclosure.tier.number());
             let skills = disclosure.map(shown).unwrap_or_default();
@@ -140,7 +144,7 @@ pub(super) async fn before(
                 skills.iter().filter(|skill| agent.skills.holds_back(&skill.name)).map(|skill| skill.name.clone()),
             );
             let files = disclosure.map(|_| files.clone().all()).unwrap_or_default();
-            (hooks.events)(&Event::Context { provider: &name, tokens: tokens as u64, tier, skills, files: &files });
+            (hooks.events)(&TurnEvent::Context { provider: &name, tokens: tokens as u64, tier, skills, files: &files });
         }
     }
     let loaded = asked.conversation.loaded();
@@ -148,14 +152,14 @@ pub(super) async fn before(
     if !held.is_empty() {
         // The model knows how to ask for them; the user should know why they are not simply used.
         let message = format!("not shown until somebody allows it: {}", held.join(", "));
-        (hooks.events)(&Event::Problem { provider: SkillsProvider::NAME, message });
+        (hooks.events)(&TurnEvent::Problem { provider: SkillsProvider::NAME, message });
     }
     problems
 }
 
 /// Returns the tools that providers offer.
 pub(super) fn tools(conversation: &Conversation) -> Vec<ToolDefinition> {
-    conversation.providers.iter().flat_map(Provider::tools).collect()
+    conversation.providers.iter().flat_map(TurnProvider::tools).collect()
 }
 
 /// Calls a tool of a provider; none if no provider has one of that name.
@@ -165,16 +169,16 @@ pub(super) async fn call(
     arguments: &Map<String, Value>,
     timeout: Duration,
 ) -> Option<Result<ToolOutput, String>> {
-    let asked = &mut Asked::new(conversation);
-    let has_tool = |provider: &&mut Provider| provider.tools().iter().any(|tool| tool.name == name);
-    let Provider::Other(provider) = asked.providers.iter_mut().find(has_tool)? else { return None };
+    let asked = &mut BorrowedProviders::new(conversation);
+    let has_tool = |provider: &&mut TurnProvider| provider.tools().iter().any(|tool| tool.name == name);
+    let TurnProvider::Other(provider) = asked.providers.iter_mut().find(has_tool)? else { return None };
     let called = async { Ok(provider.call_tool(name, arguments, &asked.conversation.messages).await) };
     Some(guarded(timeout, called).await)
 }
 
 /// Tells all providers what came of the turn.
 pub(super) async fn after(conversation: &mut Conversation, options: &AgentOptions, hooks: &Hooks<'_>) {
-    let asked = &mut Asked::new(conversation);
+    let asked = &mut BorrowedProviders::new(conversation);
     let Some((response, request)) = asked.conversation.messages.split_last() else { return };
     for provider in &mut asked.providers {
         let name = provider.name().to_owned();
@@ -203,5 +207,5 @@ async fn guarded<T>(timeout: Duration, said: impl Future<Output = Result<T, Prov
 fn tell(name: &str, why: &str, problems: &mut Vec<String>, hooks: &Hooks<'_>) {
     tracing::warn!(target: "skillcue::agent", provider = name, "{why}");
     problems.push(format!("{name}: {why}"));
-    (hooks.events)(&Event::Problem { provider: name, message: why.to_owned() });
+    (hooks.events)(&TurnEvent::Problem { provider: name, message: why.to_owned() });
 }

@@ -6,17 +6,17 @@ use skillcue::tools::ToolDefinition;
 use skillcue_base::ErrorInfo as _;
 
 use super::event::shown;
-use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay, providers};
+use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, providers};
 use crate::account::skills_in_history;
-use crate::model::{Answer, Delta, ModelError, Request, SystemText};
-use crate::{Line, LineText, Part, Parts, Purpose, account};
+use crate::model::{Delta, ModelAnswer, ModelError, ModelRequest, SystemText};
+use crate::{LineText, Purpose, RequestPart, RequestTokens, TraceLine, account};
 
 /// So many tokens a request must have for its cost to tell how the provider counts.
 const TELLING: u64 = 4_000;
 
 /// When a request was begun.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct RequestStart {
     pub(super) time: SystemTime,
     pub(super) start: Instant,
 }
@@ -25,7 +25,7 @@ pub(super) struct Asked {
 pub(super) struct Prepared {
     pub(super) system: Vec<SystemText>,
     pub(super) tools: Vec<ToolDefinition>,
-    pub(super) tokens: Parts,
+    pub(super) tokens: RequestTokens,
     pub(super) round: u32,
 }
 
@@ -48,7 +48,7 @@ impl Agent {
         let mut tools = providers::tools(conversation);
         let own: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();
         tools.extend(more.into_iter().filter(|tool| !own.contains(&tool.name)));
-        let mut prepared = Prepared { system, tools, tokens: Parts::default(), round };
+        let mut prepared = Prepared { system, tools, tokens: RequestTokens::default(), round };
         prepared.tokens = self.tokens(conversation, turn, &prepared);
         if is_too_long || !self.fits(conversation, prepared.tokens) {
             self.compact(conversation, turn, &mut prepared, is_too_long, hooks).await?;
@@ -58,18 +58,18 @@ impl Agent {
 
     /// The instructions, and what providers say in every turn alike.
     fn system(&self, conversation: &Conversation) -> Vec<SystemText> {
-        let own = SystemText { part: Part::System, text: self.options.system.clone() };
+        let own = SystemText { part: RequestPart::System, text: self.options.system.clone() };
         let all = std::iter::once(own).chain(conversation.stable.iter().cloned());
         all.filter(|text| !text.text.trim().is_empty()).collect()
     }
 
     /// What it would cost to send the conversation now.
-    pub(super) fn tokens(&self, conversation: &Conversation, turn: &UnderWay, prepared: &Prepared) -> Parts {
+    pub(super) fn tokens(&self, conversation: &Conversation, turn: &UnderWay, prepared: &Prepared) -> RequestTokens {
         account(&self.request(conversation, prepared), turn.first, self.counter())
     }
 
-    fn request<'r>(&self, conversation: &'r Conversation, prepared: &'r Prepared) -> Request<'r> {
-        Request {
+    fn request<'r>(&self, conversation: &'r Conversation, prepared: &'r Prepared) -> ModelRequest<'r> {
+        ModelRequest {
             system: &prepared.system,
             tools: &prepared.tools,
             messages: conversation.messages(),
@@ -84,14 +84,14 @@ impl Agent {
         turn: &mut UnderWay,
         prepared: &Prepared,
         hooks: &Hooks<'_>,
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<ModelAnswer, ModelError> {
         let Prepared { tokens, round, .. } = prepared;
-        (hooks.events)(&Event::Request { turn: turn.number, round: *round, tokens: *tokens });
+        (hooks.events)(&TurnEvent::Request { turn: turn.number, round: *round, tokens: *tokens });
         turn.tokens += *tokens;
         let request = self.request(conversation, prepared);
-        let asked = Asked { time: SystemTime::now(), start: Instant::now() };
+        let asked = RequestStart { time: SystemTime::now(), start: Instant::now() };
         let answer = self.model.ask(&request, hooks.cancel, &mut |delta| hear(delta, hooks)).await;
-        let mut line = Line {
+        let mut line = TraceLine {
             turn: turn.number,
             round: *round,
             problems: if *round == 1 { turn.problems.clone() } else { Vec::new() },
@@ -132,19 +132,19 @@ impl Agent {
         &self,
         session: &str,
         purpose: Purpose,
-        tokens: Parts,
-        asked: Asked,
-        answer: &Result<Answer, ModelError>,
-    ) -> Line {
+        tokens: RequestTokens,
+        asked: RequestStart,
+        answer: &Result<ModelAnswer, ModelError>,
+    ) -> TraceLine {
         let latency = asked.start.elapsed();
         let milliseconds = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let mut line = Line {
+        let mut line = TraceLine {
             purpose,
             api: self.model.api().name().to_owned(),
             model: self.model.name().to_owned(),
             tokens,
             latency_ms: milliseconds(latency),
-            ..Line::new(session, asked.time)
+            ..TraceLine::new(session, asked.time)
         };
         match answer {
             Ok(answer) => {
@@ -167,10 +167,10 @@ impl Agent {
     }
 
     /// Writes a line. A trace that cannot be written is no reason to fail.
-    pub(super) fn trace(&self, line: &Line, hooks: &Hooks<'_>) {
+    pub(super) fn trace(&self, line: &TraceLine, hooks: &Hooks<'_>) {
         let Some(tracer) = &self.tracer else { return };
         if let Err(error) = tracer.write(line) {
-            (hooks.events)(&Event::Problem { provider: "trace", message: error.to_string() });
+            (hooks.events)(&TurnEvent::Problem { provider: "trace", message: error.to_string() });
         }
     }
 }
@@ -178,10 +178,10 @@ impl Agent {
 /// Passes on what comes in.
 pub(super) fn hear(delta: Delta<'_>, hooks: &Hooks<'_>) {
     let event = match delta {
-        Delta::Text(text) => Event::Text { text },
-        Delta::Thinking(text) => Event::Thinking { text },
+        Delta::Text(text) => TurnEvent::Text { text },
+        Delta::Thinking(text) => TurnEvent::Thinking { text },
         Delta::Retry { attempt, wait, why } => {
-            Event::Retry { attempt, wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), why }
+            TurnEvent::Retry { attempt, wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), why }
         }
         // It is heard of when its arguments are there.
         _ => return,

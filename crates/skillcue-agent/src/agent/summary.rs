@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::time::{Instant, SystemTime};
 
 use super::compact::SUMMARY;
-use super::request::{Asked, hear};
-use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay};
-use crate::model::{Delta, ModelError, Request, SystemText};
-use crate::{Line, Message, Origin, Part, Purpose, ToolResult, account};
+use super::request::{RequestStart, hear};
+use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay};
+use crate::model::{Delta, ModelError, ModelRequest, SystemText};
+use crate::{Message, PieceOrigin, Purpose, RequestPart, ToolResult, TraceLine, account};
 
 const INSTRUCTIONS: &str = "You shorten conversations. Write down what the rest of the conversation needs to know: who \
                             the user is, what they want, what was decided, found out and done, names, paths and numbers \
@@ -42,13 +42,13 @@ impl Agent {
                 Err(ModelError::Cancelled) => return Err(AgentError::Cancelled),
                 Err(ModelError::TooLong { .. }) => room /= 2,
                 Err(error) => {
-                    (hooks.events)(&Event::Problem { provider: SUMMARY, message: error.to_string() });
+                    (hooks.events)(&TurnEvent::Problem { provider: SUMMARY, message: error.to_string() });
                     return Ok(None);
                 }
             }
         }
         let message = "the model takes too little at once to be asked for a summary".to_owned();
-        (hooks.events)(&Event::Problem { provider: SUMMARY, message });
+        (hooks.events)(&TurnEvent::Problem { provider: SUMMARY, message });
         Ok(None)
     }
 
@@ -109,12 +109,12 @@ impl Agent {
         text: String,
         hooks: &Hooks<'_>,
     ) -> Result<String, ModelError> {
-        let system = [SystemText { part: Part::System, text: INSTRUCTIONS.to_owned() }];
+        let system = [SystemText { part: RequestPart::System, text: INSTRUCTIONS.to_owned() }];
         let messages = [Message::user(text)];
-        let request = Request { system: &system, tools: &[], messages: &messages, max_tokens: Some(MOST_TOKENS) };
+        let request = ModelRequest { system: &system, tools: &[], messages: &messages, max_tokens: Some(MOST_TOKENS) };
         let tokens = account(&request, 0, self.counter());
         turn.tokens += tokens;
-        let asked = Asked { time: SystemTime::now(), start: Instant::now() };
+        let asked = RequestStart { time: SystemTime::now(), start: Instant::now() };
         // What it says is no part of the answer; that it is asked again is worth hearing.
         let retry = &mut |delta: Delta<'_>| {
             if matches!(delta, Delta::Retry { .. }) {
@@ -122,7 +122,7 @@ impl Agent {
             }
         };
         let answer = self.model.ask(&request, hooks.cancel, retry).await;
-        let line = Line {
+        let line = TraceLine {
             turn: turn.number,
             round: turn.rounds + 1,
             ..self.line(session, Purpose::Summary, tokens, asked, &answer)
@@ -137,7 +137,7 @@ impl Agent {
 /// The summary that stands in these messages already, if one does.
 pub(crate) fn earlier(messages: &[Message]) -> Option<String> {
     let Some(Message::User { context, .. }) = messages.first() else { return None };
-    let summary = context.iter().find(|piece| piece.provider == Origin::Summary)?;
+    let summary = context.iter().find(|piece| piece.provider == PieceOrigin::Summary)?;
     let text = summary.text.trim_end().trim_end_matches("---").trim();
     Some(text.strip_prefix("## Earlier in this conversation").unwrap_or(text).trim().to_owned())
 }

@@ -12,7 +12,7 @@ use skillcue_base::{ErrorInfo as _, date};
 
 use super::rules::{Statement, statements};
 use super::{Fact, FactOrigin, MAX_FACTS, Memory, MemoryError, key, tool};
-use crate::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
+use crate::{BoxFuture, ContextProvider, Message, ProviderError, RequestPart, TurnContext};
 
 /// The most facts that a turn's context has.
 const MAX_RECALLED: usize = 8;
@@ -164,13 +164,13 @@ impl ContextProvider for MemoryProvider {
         "memory"
     }
 
-    fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
+    fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>> {
         self.kept = 0;
         let text = messages.iter().rev().find_map(|message| match message {
             Message::User { text, .. } => Some(text.clone()),
             _ => None,
         });
-        let Some(text) = text else { return Box::pin(async { Ok(Context::default()) }) };
+        let Some(text) = text else { return Box::pin(async { Ok(TurnContext::default()) }) };
         // At once, and not in the future below: an interrupted turn drops that.
         let message = WaitingMessage { text: text.clone(), session: self.session.clone(), at: (self.clock)() };
         let mut waiting = skillcue_base::lock(&self.store.waiting);
@@ -188,7 +188,7 @@ impl ContextProvider for MemoryProvider {
                 store.memory()?.recall_filtered(&text, MAX_RECALLED, |fact| !shown.contains(&key(fact)))
             };
             let text = render(&blocking(recall).await.map_err(|error| provider_error(&error))?)?;
-            Ok(if text.is_empty() { Context::default() } else { Context::turn(Part::History, text) })
+            Ok(if text.is_empty() { TurnContext::default() } else { TurnContext::turn(RequestPart::History, text) })
         })
     }
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustix::fs::OFlags;
 
 use super::MemoryError;
-use crate::sessions::OpenError;
+use crate::sessions::FileOpenError;
 
 /// The version of the tables.
 const VERSION: i64 = 1;
@@ -91,13 +91,15 @@ fn make(path: &Path) -> Result<PathBuf, MemoryError> {
     let path = dir.join(name);
     match crate::sessions::open(&path, OFlags::CREATE | OFlags::EXCL | OFlags::RDWR) {
         Ok(_) => Ok(path),
-        Err(OpenError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => match path.symlink_metadata() {
-            Ok(metadata) if metadata.is_file() => Ok(path),
-            Ok(_) => Err(MemoryError::NotAFile { path }),
-            Err(error) => Err(fail("look at", &path, error)),
-        },
-        Err(OpenError::File(error)) => Err(fail("create", &path, error)),
-        Err(OpenError::NotAFile) => Err(MemoryError::NotAFile { path }),
+        Err(FileOpenError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match path.symlink_metadata() {
+                Ok(metadata) if metadata.is_file() => Ok(path),
+                Ok(_) => Err(MemoryError::NotAFile { path }),
+                Err(error) => Err(fail("look at", &path, error)),
+            }
+        }
+        Err(FileOpenError::File(error)) => Err(fail("create", &path, error)),
+        Err(FileOpenError::NotAFile) => Err(MemoryError::NotAFile { path }),
     }
 }
 

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, sent_arguments};
-use super::names::Names;
+use super::names::WireNames;
 use super::request_error::RequestError;
-use super::{Request, Stop};
+use super::{FinishReason, ModelRequest};
 use crate::Message;
 
 /// Which version of the API this is written for.
@@ -17,7 +17,7 @@ pub(super) const MAX_NAME: usize = 128;
 
 /// The request. What comes again in the next one is marked, for the server to keep: tools and instructions, and the
 /// conversation so far.
-pub(super) fn body(request: &Request<'_>, names: &Names, model: &str) -> Value {
+pub(super) fn body(request: &ModelRequest<'_>, names: &WireNames, model: &str) -> Value {
     let texts = request.system.iter().filter_map(|text| block(&text.text));
     let mut system: Vec<Value> = texts.collect();
     let tool = |tool: &skillcue::tools::ToolDefinition| json!({"name": names.tool(&tool.name), "description": tool.description, "input_schema": tool.input_schema});
@@ -64,7 +64,7 @@ fn block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-fn blocks(message: &Message, at: usize, names: &Names) -> (&'static str, Vec<Value>) {
+fn blocks(message: &Message, at: usize, names: &WireNames) -> (&'static str, Vec<Value>) {
     match message {
         Message::User { context, text } => {
             let texts = context.iter().map(|piece| piece.text.as_str()).chain([text.as_str()]);
@@ -170,11 +170,11 @@ fn begin(index: Option<u64>, block: &Value, draft: &mut Draft<'_>) -> Result<(),
 fn stop(of: &Value, draft: &mut Draft<'_>) {
     if let Some(reason) = of["stop_reason"].as_str().filter(|reason| !reason.is_empty()) {
         draft.stop = Some(match reason {
-            "end_turn" | "stop_sequence" => Stop::End,
-            "tool_use" => Stop::Tools,
-            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-            "refusal" => Stop::Refused,
-            word => Stop::Other(word.to_owned()),
+            "end_turn" | "stop_sequence" => FinishReason::End,
+            "tool_use" => FinishReason::Tools,
+            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+            "refusal" => FinishReason::Refused,
+            word => FinishReason::Other(word.to_owned()),
         });
     }
 }

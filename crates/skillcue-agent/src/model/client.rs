@@ -14,9 +14,9 @@ use skillcue_http::{ClientOptions, Events, Redirects, cause, is_tls_error};
 use tokio_util::sync::CancellationToken;
 
 use super::draft::Draft;
-use super::names::Names;
+use super::names::WireNames;
 use super::request_error::{RequestError, Says};
-use super::{Answer, Api, Delta, Endpoint, EndpointError, ModelError, Request, anthropic, openai, retry};
+use super::{Api, Delta, Endpoint, EndpointError, ModelAnswer, ModelError, ModelRequest, anthropic, openai, retry};
 
 /// Most bytes of an answer, and of an error.
 const MAX_ANSWER: usize = 32 << 20;
@@ -35,7 +35,7 @@ const PATIENCE: u32 = 10;
 ///
 /// ```
 /// use skillcue_agent::Message;
-/// use skillcue_agent::model::{Delta, Endpoint, Model, Overrides, Request};
+/// use skillcue_agent::model::{Delta, Endpoint, Model, Overrides, ModelRequest};
 /// use skillcue_scripted::{Reply, Server};
 /// use tokio_util::sync::CancellationToken;
 ///
@@ -45,7 +45,7 @@ const PATIENCE: u32 = 10;
 /// let model = Model::new(Endpoint::resolve("openai:any", &over, &|_| None)?)?;
 ///
 /// let messages = [Message::user("Say bonjour to Alice")];
-/// let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+/// let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
 /// let mut heard = String::new();
 /// let answer = model
 ///     .ask(&request, &CancellationToken::new(), &mut |delta| {
@@ -121,15 +121,15 @@ impl Model {
     /// Asks, and tells `on` what is heard while the answer comes in.
     ///
     /// What may pass is tried again: the statuses 408, 409, 425, 429 and 5xx, a failed connection, an answer that is
-    /// cut off or stalls; but not one that takes longer than [`Timing`](super::Timing) allows in all. A server that says
+    /// cut off or stalls; but not one that takes longer than [`RequestTiming`](super::RequestTiming) allows in all. A server that says
     /// how long to wait is waited for so long, unless it is more than two minutes.
     /// When `cancel` fires, everything is dropped at once, whatever is being waited for.
     pub async fn ask(
         &self,
-        request: &Request<'_>,
+        request: &ModelRequest<'_>,
         cancel: &CancellationToken,
         on: &mut (dyn FnMut(Delta<'_>) + Send),
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<ModelAnswer, ModelError> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ModelError::Cancelled),
@@ -141,14 +141,14 @@ impl Model {
 impl Inner {
     async fn try_all(
         &self,
-        request: &Request<'_>,
+        request: &ModelRequest<'_>,
         on: &mut (dyn FnMut(Delta<'_>) + Send),
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<ModelAnswer, ModelError> {
         let timing = &self.endpoint.timing;
         let (mut made, mut failed) = (0, 0);
         let mut wants_usage = !self.no_usage.load(Ordering::Relaxed);
         let most = if self.endpoint.api == Api::OpenAi { openai::MAX_NAME } else { anthropic::MAX_NAME };
-        let names = Names::new(request, most);
+        let names = WireNames::new(request, most);
         let mut body = self.body(request, &names, wants_usage);
         loop {
             made += 1;
@@ -181,11 +181,11 @@ impl Inner {
         }
     }
 
-    fn body(&self, request: &Request<'_>, names: &Names, wants_usage: bool) -> Vec<u8> {
+    fn body(&self, request: &ModelRequest<'_>, names: &WireNames, wants_usage: bool) -> Vec<u8> {
         let model = &self.endpoint.model;
         let body = match self.endpoint.api {
             Api::OpenAi => {
-                let dialect = openai::Dialect { new_limit: Endpoint::is_openai(&self.url), wants_usage };
+                let dialect = openai::OpenAiDialect { new_limit: Endpoint::is_openai(&self.url), wants_usage };
                 openai::body(request, names, model, dialect)
             }
             Api::Anthropic => anthropic::body(request, names, model),
@@ -196,7 +196,7 @@ impl Inner {
     async fn attempt<'d>(
         &self,
         body: Vec<u8>,
-        names: &'d Names,
+        names: &'d WireNames,
         on: &'d mut (dyn FnMut(Delta<'_>) + Send),
     ) -> Result<Draft<'d>, RequestError> {
         let mut draft = Draft::new(on).hiding(self.endpoint.key.as_ref());

@@ -9,7 +9,7 @@ use skillcue_base::Shown;
 use super::names::is_id;
 use super::request_error::RequestError;
 use super::secret::Mask;
-use super::{Answer, Delta, Secret, Stop, Usage};
+use super::{Delta, FinishReason, ModelAnswer, Secret, TokenUsage};
 use crate::{Message, ToolCall};
 
 /// Most calls of one answer.
@@ -25,8 +25,8 @@ pub(super) struct Draft<'d> {
     first: Option<Duration>,
     text: String,
     pub(super) calls: Vec<DraftCall>,
-    pub(super) stop: Option<Stop>,
-    pub(super) usage: Usage,
+    pub(super) stop: Option<FinishReason>,
+    pub(super) usage: TokenUsage,
     /// Whether the server has said that nothing more comes.
     pub(super) done: bool,
     /// The tools' own names, if the model knows them by others.
@@ -91,7 +91,7 @@ impl<'d> Draft<'d> {
             text: String::new(),
             calls: Vec::new(),
             stop: None,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             done: false,
             own: &ALL_OWN,
             heard: 0,
@@ -211,7 +211,7 @@ impl<'d> Draft<'d> {
     }
 
     /// The answer, in which each call has an id that no other call of the conversation has.
-    pub(super) fn finish(mut self, messages: &[Message], attempts: u32) -> Answer {
+    pub(super) fn finish(mut self, messages: &[Message], attempts: u32) -> ModelAnswer {
         let (thought, said) = (self.thoughts.finish(), self.words.finish());
         self.think(&thought);
         self.say(&said);
@@ -238,13 +238,13 @@ impl<'d> Draft<'d> {
         }
         let stop = match self.stop.take() {
             // Not every server tells the two apart, and the calls do.
-            None | Some(Stop::End | Stop::Tools) if calls.is_empty() => Stop::End,
-            None | Some(Stop::End | Stop::Tools) => Stop::Tools,
+            None | Some(FinishReason::End | FinishReason::Tools) if calls.is_empty() => FinishReason::End,
+            None | Some(FinishReason::End | FinishReason::Tools) => FinishReason::Tools,
             // A word of the provider's own, made fit to show.
-            Some(Stop::Other(word)) => Stop::Other(Shown(&self.hidden(&word)).to_string()),
+            Some(FinishReason::Other(word)) => FinishReason::Other(Shown(&self.hidden(&word)).to_string()),
             Some(stop) => stop,
         };
-        Answer { text: self.text, calls, stop, usage: self.usage, attempts, first: self.first }
+        ModelAnswer { text: self.text, calls, stop, usage: self.usage, attempts, first: self.first }
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(ids.len(), 7);
         assert!(ids.iter().all(|id| is_id(id)) && !ids.contains("old"));
         assert_eq!((answer.calls[0].id.as_str(), answer.calls[5].id.as_str()), ("a", "fine-1_X"));
-        assert_eq!((answer.stop, answer.calls[0].arguments.as_str()), (Stop::Tools, "{}"));
+        assert_eq!((answer.stop, answer.calls[0].arguments.as_str()), (FinishReason::Tools, "{}"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Api {
 
 /// How long is waited, and how often is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
+pub struct RequestTiming {
     /// For a connection: 10 s.
     pub connect: Duration,
     /// For the next content of an answer: 120 s, whatever else the server sends. Content is words, thoughts, calls and
@@ -55,9 +55,9 @@ pub struct Timing {
     pub most_backoff: Duration,
 }
 
-impl Default for Timing {
-    fn default() -> Timing {
-        Timing {
+impl Default for RequestTiming {
+    fn default() -> RequestTiming {
+        RequestTiming {
             connect: Duration::from_secs(10),
             idle: Duration::from_mins(2),
             total: Duration::from_hours(1),
@@ -80,7 +80,7 @@ pub struct Endpoint {
     /// The key, if the server wants one.
     pub key: Option<Secret>,
     /// How long is waited.
-    pub timing: Timing,
+    pub timing: RequestTiming,
 }
 
 /// What is said beside the model, and counts more than variables and what is usual.
@@ -149,7 +149,7 @@ pub enum EndpointError {
 }
 
 /// Somebody whose address is known.
-struct Provider {
+struct KnownServer {
     name: &'static str,
     api: Api,
     url: &'static str,
@@ -157,13 +157,13 @@ struct Provider {
     own: bool,
 }
 
-const PROVIDERS: [Provider; 6] = [
-    Provider { name: "openai", api: Api::OpenAi, url: "https://api.openai.com/v1", own: false },
-    Provider { name: "anthropic", api: Api::Anthropic, url: "https://api.anthropic.com", own: false },
-    Provider { name: "ollama", api: Api::OpenAi, url: "http://localhost:11434/v1", own: true },
-    Provider { name: "llamacpp", api: Api::OpenAi, url: "http://localhost:8080/v1", own: true },
-    Provider { name: "lmstudio", api: Api::OpenAi, url: "http://localhost:1234/v1", own: true },
-    Provider { name: "vllm", api: Api::OpenAi, url: "http://localhost:8000/v1", own: true },
+const PROVIDERS: [KnownServer; 6] = [
+    KnownServer { name: "openai", api: Api::OpenAi, url: "https://api.openai.com/v1", own: false },
+    KnownServer { name: "anthropic", api: Api::Anthropic, url: "https://api.anthropic.com", own: false },
+    KnownServer { name: "ollama", api: Api::OpenAi, url: "http://localhost:11434/v1", own: true },
+    KnownServer { name: "llamacpp", api: Api::OpenAi, url: "http://localhost:8080/v1", own: true },
+    KnownServer { name: "lmstudio", api: Api::OpenAi, url: "http://localhost:1234/v1", own: true },
+    KnownServer { name: "vllm", api: Api::OpenAi, url: "http://localhost:8000/v1", own: true },
 ];
 
 impl Endpoint {
@@ -221,7 +221,7 @@ impl Endpoint {
         let set = |name: &str| variable(name).filter(|value| !provider.own && !value.trim().is_empty());
         let base_url = over.base_url.clone().or_else(|| set(url_variable)).unwrap_or_else(|| provider.url.to_owned());
         let key = over.key.clone().or_else(|| set(key_variable).map(Secret::new));
-        let endpoint = Endpoint { api, model: model.to_owned(), base_url, key, timing: Timing::default() };
+        let endpoint = Endpoint { api, model: model.to_owned(), base_url, key, timing: RequestTiming::default() };
         let url = endpoint.url()?;
         if endpoint.key.is_none() && !provider.own && host(&url) == host_of(theirs.url) {
             return Err(EndpointError::NoKey { provider: theirs.name, variable: key_variable });

@@ -15,7 +15,7 @@ mod retry;
 mod secret;
 
 pub use client::Model;
-pub use endpoint::{Api, Endpoint, EndpointError, Overrides, Timing};
+pub use endpoint::{Api, Endpoint, EndpointError, Overrides, RequestTiming};
 pub use error::ModelError;
-pub use request::{Answer, Delta, Request, Stop, SystemText, Usage};
+pub use request::{Delta, FinishReason, ModelAnswer, ModelRequest, SystemText, TokenUsage};
 pub use secret::Secret;

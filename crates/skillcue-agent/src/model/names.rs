@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::Request;
+use super::ModelRequest;
 use crate::Message;
 
 /// Most characters of a call's id: OpenAI takes no more, and a conversation may go on with another server.
@@ -11,7 +11,7 @@ const MAX_ID: usize = 40;
 /// Names of tools and ids of calls as they are sent. Those that every server takes are sent as they are; others get a
 /// name that follows from their own, so that the next request says it again.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct WireNames {
     most: usize,
     /// The names of the tools that are not sent as they are.
     sent: BTreeMap<String, String>,
@@ -21,9 +21,9 @@ pub(super) struct Names {
     ids: Vec<Vec<String>>,
 }
 
-impl Names {
+impl WireNames {
     /// The names for a server that takes names of so many characters.
-    pub(super) fn new(request: &Request<'_>, most: usize) -> Names {
+    pub(super) fn new(request: &ModelRequest<'_>, most: usize) -> WireNames {
         let names = request.tools.iter().map(|tool| tool.name.as_ref());
         let (fit, unfit): (Vec<&str>, Vec<&str>) = names.partition(|name| fits(name, most));
         let mut taken: BTreeSet<String> = fit.into_iter().map(str::to_owned).collect();
@@ -36,7 +36,7 @@ impl Names {
                 own.insert(short, name.to_owned());
             }
         }
-        Names { most, sent, own, ids: ids(request.messages) }
+        WireNames { most, sent, own, ids: ids(request.messages) }
     }
 
     /// What a tool is called in the request. It need not be one that there is: a model may make one up, and is told then
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::{ToolCall, ToolResult};
 
-    fn names(tools: &[&str], messages: &[Message], most: usize) -> Names {
+    fn names(tools: &[&str], messages: &[Message], most: usize) -> WireNames {
         let tool = |name: &&str| ToolDefinition {
             name: (*name).to_owned().into(),
             title: "T".into(),
@@ -144,7 +144,7 @@ mod tests {
             read_only: true,
         };
         let tools: Vec<ToolDefinition> = tools.iter().map(tool).collect();
-        Names::new(&Request { system: &[], tools: &tools, messages, max_tokens: None }, most)
+        WireNames::new(&ModelRequest { system: &[], tools: &tools, messages, max_tokens: None }, most)
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, sent_arguments};
-use super::names::Names;
+use super::names::WireNames;
 use super::request_error::RequestError;
-use super::{Request, Stop};
+use super::{FinishReason, ModelRequest};
 use crate::Message;
 
 /// Most characters of a tool's name.
@@ -13,7 +13,7 @@ pub(super) const MAX_NAME: usize = 64;
 
 /// What one server takes and another does not.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Dialect {
+pub(super) struct OpenAiDialect {
     /// `max_completion_tokens`: its own server wants it, others do not know it.
     pub(super) new_limit: bool,
     /// Whether to ask what the answer cost.
@@ -21,7 +21,7 @@ pub(super) struct Dialect {
 }
 
 /// The request. Contents are plain strings: many servers take nothing else.
-pub(super) fn body(request: &Request<'_>, names: &Names, model: &str, dialect: Dialect) -> Value {
+pub(super) fn body(request: &ModelRequest<'_>, names: &WireNames, model: &str, dialect: OpenAiDialect) -> Value {
     let mut messages = Vec::new();
     let system: Vec<&str> =
         request.system.iter().map(|text| text.text.as_str()).filter(|text| !text.is_empty()).collect();
@@ -78,7 +78,7 @@ pub(super) fn body(request: &Request<'_>, names: &Names, model: &str, dialect: D
     body
 }
 
-fn call(call: &crate::ToolCall, id: &str, names: &Names) -> Value {
+fn call(call: &crate::ToolCall, id: &str, names: &WireNames) -> Value {
     let arguments = if sent_arguments(&call.arguments).is_some() { call.arguments.as_str() } else { "{}" };
     let function = json!({"name": names.tool(&call.name), "arguments": arguments});
     json!({"id": id, "type": "function", "function": function})
@@ -145,15 +145,15 @@ fn take(chunk: &Value, part: &str, draft: &mut Draft<'_>) -> Result<(), RequestE
     // Some servers give an empty reason in each part.
     if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
         draft.stop = Some(match reason {
-            "stop" | "eos" => Stop::End,
-            "tool_calls" | "function_call" => Stop::Tools,
-            "length" => Stop::Length,
-            "content_filter" => Stop::Refused,
-            word => Stop::Other(word.to_owned()),
+            "stop" | "eos" => FinishReason::End,
+            "tool_calls" | "function_call" => FinishReason::Tools,
+            "length" => FinishReason::Length,
+            "content_filter" => FinishReason::Refused,
+            word => FinishReason::Other(word.to_owned()),
         });
     }
     if refusal.is_some() {
-        draft.stop = Some(Stop::Refused);
+        draft.stop = Some(FinishReason::Refused);
     }
     Ok(())
 }

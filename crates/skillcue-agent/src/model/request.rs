@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillcue::tools::ToolDefinition;
 
-use crate::{Message, Part, ToolCall};
+use crate::{Message, RequestPart, ToolCall};
 
 /// Everything that one request says.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'r> {
+pub struct ModelRequest<'r> {
     /// The instructions, in order; an API that has room for one gets them as one, with a blank line between.
     pub system: &'r [SystemText],
     /// What the model may call.
@@ -25,7 +25,7 @@ pub struct Request<'r> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemText {
     /// As what it counts.
-    pub part: Part,
+    pub part: RequestPart,
     /// Exactly what is sent.
     pub text: String,
 }
@@ -56,15 +56,15 @@ pub enum Delta<'d> {
 
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// Its words.
     pub text: String,
     /// The tools that it calls, in its order, each with an id of its own.
     pub calls: Vec<ToolCall>,
     /// Why it stopped.
-    pub stop: Stop,
+    pub stop: FinishReason,
     /// What it cost, as the provider counts.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// How many requests it took.
     pub attempts: u32,
     /// How long it took until the first words or call of the attempt that succeeded, from its beginning.
@@ -75,7 +75,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Stop {
+pub enum FinishReason {
     /// It has said everything.
     End,
     /// It waits for its tools.
@@ -90,7 +90,7 @@ pub enum Stop {
 
 /// What the provider says that a request cost.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens of the request, cached ones included.
     pub input: Option<u64>,
     /// Those of them that came from the provider's cache.

@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use skillcue_http::reqwest::header::{HeaderMap, RETRY_AFTER};
 
-use super::Timing;
+use super::RequestTiming;
 
 /// The longest that a server is waited for because it says so.
 pub(super) const MAX_WAIT: Duration = Duration::from_mins(2);
 
 /// How long to wait after so many failed requests, from 1 on.
-pub(super) fn backoff(timing: &Timing, failed: u32) -> Duration {
+pub(super) fn backoff(timing: &RequestTiming, failed: u32) -> Duration {
     let doubled = timing.backoff.saturating_mul(2u32.saturating_pow(failed.saturating_sub(1)));
     let longest = doubled.min(timing.most_backoff.max(timing.backoff));
     // Without a random number all clients come back at once, which is no reason not to come back.
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn waits_grow_and_end() {
-        let timing = Timing::default();
+        let timing = RequestTiming::default();
         for (failed, longest) in [(1, 500), (2, 1_000), (3, 2_000), (7, 30_000), (40, 30_000), (u32::MAX, 30_000)] {
             let longest = Duration::from_millis(longest);
             for _ in 0..20 {
@@ -87,6 +87,6 @@ mod tests {
                 assert!(longest / 2 <= wait && wait <= longest, "{failed}: {wait:?}");
             }
         }
-        assert_eq!(backoff(&Timing { backoff: Duration::ZERO, ..timing }, 9), Duration::ZERO);
+        assert_eq!(backoff(&RequestTiming { backoff: Duration::ZERO, ..timing }, 9), Duration::ZERO);
     }
 }

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::SessionsError;
 use super::read::{Mending, line};
-use super::record::Record;
+use super::record::SessionRecord;
 
 /// The file of a session. While it lives, nobody else can continue the session.
 #[derive(Debug)]
@@ -53,12 +53,12 @@ impl SessionFile {
         &self.path
     }
 
-    /// Writes down what happened. A [`Record::Turn`], and all before it, is on the disk afterwards. What fails leaves the
+    /// Writes down what happened. A [`SessionRecord::Turn`], and all before it, is on the disk afterwards. What fails leaves the
     /// file as it was.
-    pub fn append(&mut self, record: &Record) -> Result<(), SessionsError> {
+    pub fn append(&mut self, record: &SessionRecord) -> Result<(), SessionsError> {
         let line = line(record, &self.path)?;
         self.write(&line)?;
-        if matches!(record, Record::Turn { .. }) {
+        if matches!(record, SessionRecord::Turn { .. }) {
             self.sync()?;
         }
         Ok(())
@@ -109,25 +109,25 @@ impl Drop for SessionFile {
 }
 
 /// Opens a file without following a link and without waiting; only regular files are any good.
-pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, OpenError> {
+pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, FileOpenError> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => File::from(file),
         // A link; and a pipe that nobody reads, a socket, a directory.
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::NXIO | rustix::io::Errno::ISDIR) => {
-            return Err(OpenError::NotAFile);
+            return Err(FileOpenError::NotAFile);
         }
-        Err(error) => return Err(OpenError::File(error.into())),
+        Err(error) => return Err(FileOpenError::File(error.into())),
     };
     match file.metadata() {
         Ok(metadata) if metadata.is_file() => Ok(file),
-        Ok(_) => Err(OpenError::NotAFile),
-        Err(error) => Err(OpenError::File(error)),
+        Ok(_) => Err(FileOpenError::NotAFile),
+        Err(error) => Err(FileOpenError::File(error)),
     }
 }
 
 /// Why a file cannot be opened.
-pub(crate) enum OpenError {
+pub(crate) enum FileOpenError {
     NotAFile,
     File(std::io::Error),
 }

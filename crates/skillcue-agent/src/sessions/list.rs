@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use skillcue_base::Shown;
 
 use super::error::SessionsError;
-use super::file::{OpenError, open};
-use super::read::{Lines, Read, read_header, what_else};
-use super::record::Record;
+use super::file::{FileOpenError, open};
+use super::read::{SessionLine, SessionLines, read_header, what_else};
+use super::record::SessionRecord;
 use crate::Message;
 
 /// How many characters of the first message are told.
@@ -18,7 +18,7 @@ const MOST_CHARS: usize = 120;
 /// A session in a list: to look at. What was read from its file stands on one line, with what cannot be seen escaped.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
-pub struct Listed {
+pub struct SessionSummary {
     /// What it is called.
     pub id: String,
     /// When it began.
@@ -41,10 +41,10 @@ pub struct Listed {
     pub problem: Option<String>,
 }
 
-impl Listed {
+impl SessionSummary {
     /// Looks at a file, once, line by line.
-    pub(super) fn of(id: &str, path: &Path) -> Listed {
-        let mut listed = Listed {
+    pub(super) fn of(id: &str, path: &Path) -> SessionSummary {
+        let mut listed = SessionSummary {
             id: id.to_owned(),
             created: UNIX_EPOCH,
             used: UNIX_EPOCH,
@@ -57,8 +57,8 @@ impl Listed {
         };
         let looked = match open(path, rustix::fs::OFlags::RDONLY) {
             Ok(file) => listed.look(&file, path),
-            Err(OpenError::NotAFile) => Err(SessionsError::NotAFile { path: path.to_owned() }),
-            Err(OpenError::File(error)) => Err(SessionsError::file("open", path, error)),
+            Err(FileOpenError::NotAFile) => Err(SessionsError::NotAFile { path: path.to_owned() }),
+            Err(FileOpenError::File(error)) => Err(SessionsError::file("open", path, error)),
         };
         listed.problem = looked.err().map(|error| error.to_string());
         listed
@@ -69,8 +69,8 @@ impl Listed {
         self.bytes = metadata.len();
         self.used = metadata.modified().unwrap_or(UNIX_EPOCH);
         self.created = self.used;
-        let mut lines = Lines::new(file);
-        while let Some(Read { line, number, .. }) = lines.next(path)? {
+        let mut lines = SessionLines::new(file);
+        while let Some(SessionLine { line, number, .. }) = lines.next(path)? {
             let Err(why) = self.take(line, number, path)? else { continue };
             if !lines.is_last(path)? {
                 return Err(SessionsError::Damaged { path: path.to_owned(), line: number, why });
@@ -89,18 +89,18 @@ impl Listed {
         }
         match glance(line) {
             // Most of a file is messages, and the first of the user's is all that is told of them.
-            Some(Glance::Message) if !self.first.is_empty() => return Ok(Ok(())),
-            Some(Glance::Turn(number)) => {
+            Some(LineKind::Message) if !self.first.is_empty() => return Ok(Ok(())),
+            Some(LineKind::Turn(number)) => {
                 self.turns = number;
                 return Ok(Ok(()));
             }
             _ => {}
         }
-        match serde_json::from_slice::<Record>(line) {
-            Ok(Record::Message { message: Message::User { text, .. } }) if self.first.is_empty() => {
+        match serde_json::from_slice::<SessionRecord>(line) {
+            Ok(SessionRecord::Message { message: Message::User { text, .. } }) if self.first.is_empty() => {
                 self.first = list_line(&text);
             }
-            Ok(Record::Turn { number, .. }) => self.turns = number,
+            Ok(SessionRecord::Turn { number, .. }) => self.turns = number,
             Ok(_) => {}
             Err(error) => return Ok(Err(what_else(&error, line, path, number)?)),
         }
@@ -109,24 +109,24 @@ impl Listed {
 }
 
 /// What a line is by its beginning and its end.
-enum Glance {
+enum LineKind {
     Message,
     Turn(u64),
 }
 
 /// Looks at a line as we write it. Crashes leave zeros and half lines, and those are seen; what else may be wrong with it
 /// is seen when the session is continued.
-fn glance(line: &[u8]) -> Option<Glance> {
+fn glance(line: &[u8]) -> Option<LineKind> {
     let whole = line.ends_with(b"}") && line.iter().fold(u8::MAX, |least, byte| least.min(*byte)) >= b' ';
     if !whole {
         return None;
     }
     if line.starts_with(b"{\"type\":\"message\",\"message\":{\"role\":\"") {
-        return line.ends_with(b"}}").then_some(Glance::Message);
+        return line.ends_with(b"}}").then_some(LineKind::Message);
     }
     let number = line.strip_prefix(b"{\"type\":\"turn\",\"number\":")?;
     let end = number.iter().position(|byte| !byte.is_ascii_digit()).filter(|&end| number[end] == b',')?;
-    std::str::from_utf8(&number[..end]).ok()?.parse().ok().map(Glance::Turn)
+    std::str::from_utf8(&number[..end]).ok()?.parse().ok().map(LineKind::Turn)
 }
 
 /// A text as it can be shown in a list.

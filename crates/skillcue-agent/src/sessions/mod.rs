@@ -22,9 +22,9 @@ use rustix::fs::OFlags;
 
 pub use error::SessionsError;
 pub use file::SessionFile;
-pub(crate) use file::{OpenError, open};
-pub use list::Listed;
-pub use record::{About, Record, Saved};
+pub(crate) use file::{FileOpenError, open};
+pub use list::SessionSummary;
+pub use record::{About, SavedSession, SessionRecord};
 
 /// How often a new id is tried. The chance that one is taken is one in a million for each session of the same minute.
 const ATTEMPTS: u32 = 100;
@@ -34,17 +34,17 @@ const ATTEMPTS: u32 = 100;
 /// ```
 /// use std::time::SystemTime;
 ///
-/// use skillcue_agent::{About, Message, Record, Sessions};
+/// use skillcue_agent::{About, Message, SessionRecord, Sessions};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let sessions = Sessions::new(dir.path().join("sessions"));
 /// let about = About { model: "some-model".to_owned(), cwd: None, created: SystemTime::now() };
 /// let (mut file, mut saved) = sessions.create(about)?;
 /// for message in [Message::user("What is 2+2?"), Message::assistant("4")] {
-///     file.append(&Record::Message { message })?;
+///     file.append(&SessionRecord::Message { message })?;
 /// }
 /// let (skills, loaded) = (saved.skills.clone(), Vec::new());
-/// file.append(&Record::Turn { number: 1, skills, loaded, interrupted: false })?;
+/// file.append(&SessionRecord::Turn { number: 1, skills, loaded, interrupted: false })?;
 /// drop(file);
 ///
 /// let id = sessions.latest()?.unwrap();
@@ -71,7 +71,7 @@ impl Sessions {
     }
 
     /// Begins one.
-    pub fn create(&self, about: About) -> Result<(SessionFile, Saved), SessionsError> {
+    pub fn create(&self, about: About) -> Result<(SessionFile, SavedSession), SessionsError> {
         let fail = |error| SessionsError::file("make a directory", &self.dir, error);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(fail)?;
         let about = about.normalised();
@@ -82,8 +82,8 @@ impl Sessions {
             let path = self.path(&id);
             let created = match open(&path, OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND) {
                 Ok(file) => SessionFile::take(file, &id, path),
-                Err(OpenError::NotAFile) => Err(SessionsError::NotAFile { path }),
-                Err(OpenError::File(error)) => Err(SessionsError::file("create", &path, error)),
+                Err(FileOpenError::NotAFile) => Err(SessionsError::NotAFile { path }),
+                Err(FileOpenError::File(error)) => Err(SessionsError::file("create", &path, error)),
             };
             match created {
                 Ok(file) => break (file, id),
@@ -101,7 +101,7 @@ impl Sessions {
         if let Ok(dir) = File::open(&self.dir) {
             let _ = dir.sync_all();
         }
-        let saved = Saved {
+        let saved = SavedSession {
             id,
             about,
             messages: Vec::new(),
@@ -114,7 +114,7 @@ impl Sessions {
     }
 
     /// Continues one, by its id or an unambiguous beginning of it. What a crash left is mended, in the file too.
-    pub fn open(&self, id: &str) -> Result<(SessionFile, Saved), SessionsError> {
+    pub fn open(&self, id: &str) -> Result<(SessionFile, SavedSession), SessionsError> {
         let id = self.resolve(id)?;
         let path = self.path(&id);
         let file = self.open_file(&id, OFlags::RDWR | OFlags::APPEND)?;
@@ -129,7 +129,7 @@ impl Sessions {
     }
 
     /// Reads one without taking it, even if it is in use. What would be mended is mended in what is returned alone.
-    pub fn read(&self, id: &str) -> Result<Saved, SessionsError> {
+    pub fn read(&self, id: &str) -> Result<SavedSession, SessionsError> {
         let id = self.resolve(id)?;
         let path = self.path(&id);
         let file = self.open_file(&id, OFlags::RDONLY)?;
@@ -168,7 +168,7 @@ impl Sessions {
     fn says_nothing(&self, id: &str) -> bool {
         let path = self.path(id);
         let Ok(file) = open(&path, OFlags::RDONLY) else { return false };
-        let mut lines = read::Lines::new(&file);
+        let mut lines = read::SessionLines::new(&file);
         let ended = match lines.next(&path) {
             Ok(Some(first)) => first.ended,
             Ok(None) => return true,
@@ -178,8 +178,9 @@ impl Sessions {
     }
 
     /// All of them, the one that was used last first. Each file is read once, and nothing of it is kept but what is told.
-    pub fn list(&self) -> Result<Vec<Listed>, SessionsError> {
-        let mut list: Vec<Listed> = self.ids()?.iter().map(|id| Listed::of(id, &self.path(id))).collect();
+    pub fn list(&self) -> Result<Vec<SessionSummary>, SessionsError> {
+        let mut list: Vec<SessionSummary> =
+            self.ids()?.iter().map(|id| SessionSummary::of(id, &self.path(id))).collect();
         list.sort_unstable_by(|one, other| (other.used, &other.id).cmp(&(one.used, &one.id)));
         Ok(list)
     }
@@ -221,11 +222,11 @@ impl Sessions {
     fn open_file(&self, id: &str, flags: OFlags) -> Result<File, SessionsError> {
         let path = self.path(id);
         open(&path, flags).map_err(|error| match error {
-            OpenError::NotAFile => SessionsError::NotAFile { path },
-            OpenError::File(error) if error.kind() == io::ErrorKind::NotFound => {
+            FileOpenError::NotAFile => SessionsError::NotAFile { path },
+            FileOpenError::File(error) if error.kind() == io::ErrorKind::NotFound => {
                 SessionsError::NotFound { id: id.to_owned(), dir: self.dir.clone() }
             }
-            OpenError::File(error) => SessionsError::file("open", &path, error),
+            FileOpenError::File(error) => SessionsError::file("open", &path, error),
         })
     }
 }

@@ -13,7 +13,7 @@ use skillcue_base::Shown;
 
 use super::error::SessionsError;
 use super::mend::mend;
-use super::record::{About, Header, KINDS, MAX_LINE, Record, Saved, VERSION};
+use super::record::{About, KINDS, MAX_LINE, SavedSession, SessionHeader, SessionRecord, VERSION};
 use crate::{Message, ToolCall, ToolResult};
 
 /// What stands in a file.
@@ -48,8 +48,8 @@ pub(super) struct Mending {
 /// Reads a file. An error names the line that cannot be read, unless that is the last and a crash may have left it.
 pub(super) fn read(file: &File, path: &Path) -> Result<Contents, SessionsError> {
     let mut contents = Contents::default();
-    let mut lines = Lines::new(file);
-    while let Some(Read { line, ended, number, bytes }) = lines.next(path)? {
+    let mut lines = SessionLines::new(file);
+    while let Some(SessionLine { line, ended, number, bytes }) = lines.next(path)? {
         match contents.take(line, path, number)? {
             Ok(()) => (contents.whole, contents.unended) = (bytes, !ended),
             Err(why) if lines.is_last(path)? => {
@@ -70,7 +70,7 @@ impl Contents {
         if number == 1 {
             return Ok(read_header(line, path)?.map(|about| self.about = Some(about)));
         }
-        match serde_json::from_slice::<Record>(line) {
+        match serde_json::from_slice::<SessionRecord>(line) {
             Ok(record) => {
                 self.apply(record);
                 Ok(Ok(()))
@@ -79,9 +79,9 @@ impl Contents {
         }
     }
 
-    fn apply(&mut self, record: Record) {
+    fn apply(&mut self, record: SessionRecord) {
         match record {
-            Record::Message { message } => {
+            SessionRecord::Message { message } => {
                 if let (Message::Tools { results }, Some(Message::Assistant { calls, .. })) =
                     (&message, self.messages.last())
                 {
@@ -90,12 +90,12 @@ impl Contents {
                 self.messages.push(message);
                 self.open = true;
             }
-            Record::Turn { number, skills, loaded, interrupted: _ } => {
+            SessionRecord::Turn { number, skills, loaded, interrupted: _ } => {
                 (self.turns, self.skills, self.loaded) = (number, skills, loaded);
                 self.open = false;
                 self.loading.clear();
             }
-            Record::Compacted { messages, skills, summary: _ } => {
+            SessionRecord::Compacted { messages, skills, summary: _ } => {
                 (self.messages, self.skills) = (messages, skills);
             }
         }
@@ -107,7 +107,7 @@ impl Contents {
         id: &str,
         modified: SystemTime,
         path: &Path,
-    ) -> Result<(Saved, Option<Mending>), SessionsError> {
+    ) -> Result<(SavedSession, Option<Mending>), SessionsError> {
         let Contents { about, messages: said_before, skills, mut loaded, loading, .. } = self;
         let Contents { mut turns, open, whole, unended, torn, .. } = self;
         let mut repaired = Vec::new();
@@ -137,21 +137,21 @@ impl Contents {
         if open || !mended.is_empty() {
             if messages.starts_with(&said_before) {
                 for message in &messages[said_before.len()..] {
-                    append.extend(line(&Record::Message { message: message.clone() }, path)?);
+                    append.extend(line(&SessionRecord::Message { message: message.clone() }, path)?);
                 }
             } else {
                 let (messages, skills, summary) = (messages.clone(), skills.clone(), String::new());
-                append.extend(line(&Record::Compacted { messages, skills, summary }, path)?);
+                append.extend(line(&SessionRecord::Compacted { messages, skills, summary }, path)?);
             }
             // A turn that ended, but not with an answer, is still the same turn.
             turns = turns.saturating_add(u64::from(open)).max(1);
             let (skills, loaded) = (skills.clone(), loaded.clone());
-            append.extend(line(&Record::Turn { number: turns, skills, loaded, interrupted: true }, path)?);
+            append.extend(line(&SessionRecord::Turn { number: turns, skills, loaded, interrupted: true }, path)?);
             repaired.push(format!("turn {turns} did not come to its end"));
             repaired.extend(mended);
         }
         let mending = (torn || !append.is_empty()).then_some(Mending { keep: whole, append });
-        Ok((Saved { id: id.to_owned(), about, messages, skills, loaded, turns, repaired }, mending))
+        Ok((SavedSession { id: id.to_owned(), about, messages, skills, loaded, turns, repaired }, mending))
     }
 }
 
@@ -167,12 +167,12 @@ fn loaded_by(calls: &[ToolCall], results: &[ToolResult]) -> impl Iterator<Item =
 /// What the first line says; or why it is not even JSON.
 pub(super) fn read_header(line: &[u8], path: &Path) -> Result<Result<About, String>, SessionsError> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct HeaderVersion {
         version: u64,
     }
-    let read = match serde_json::from_slice::<Versioned>(line) {
-        Ok(Versioned { version }) if version > VERSION => return Err(newer(path, format!("version {version}"))),
-        Ok(_) => serde_json::from_slice::<Header>(line),
+    let read = match serde_json::from_slice::<HeaderVersion>(line) {
+        Ok(HeaderVersion { version }) if version > VERSION => return Err(newer(path, format!("version {version}"))),
+        Ok(_) => serde_json::from_slice::<SessionHeader>(line),
         Err(error) => Err(error),
     };
     match read {
@@ -193,11 +193,11 @@ pub(super) fn what_else(
     number: u64,
 ) -> Result<String, SessionsError> {
     #[derive(Deserialize)]
-    struct Kind {
+    struct RecordType {
         r#type: String,
     }
-    match serde_json::from_slice::<Kind>(line) {
-        Ok(Kind { r#type }) if !KINDS.contains(&r#type.as_str()) => {
+    match serde_json::from_slice::<RecordType>(line) {
+        Ok(RecordType { r#type }) if !KINDS.contains(&r#type.as_str()) => {
             Err(newer(path, format!("line {number} is a record `{}`", Shown(&r#type))))
         }
         Err(error) if error.classify() != Category::Data => Ok(format!("not readable ({})", Shown(&error.to_string()))),
@@ -209,13 +209,13 @@ pub(super) fn what_else(
 }
 
 /// A record as a line.
-pub(super) fn line(record: &Record, path: &Path) -> Result<Vec<u8>, SessionsError> {
+pub(super) fn line(record: &SessionRecord, path: &Path) -> Result<Vec<u8>, SessionsError> {
     ended(serde_json::to_vec(record), path)
 }
 
 /// The first line.
 pub(super) fn header_line(id: &str, about: &About, path: &Path) -> Result<Vec<u8>, SessionsError> {
-    ended(serde_json::to_vec(&Header { version: VERSION, id: id.to_owned(), about: about.clone() }), path)
+    ended(serde_json::to_vec(&SessionHeader { version: VERSION, id: id.to_owned(), about: about.clone() }), path)
 }
 
 fn ended(line: serde_json::Result<Vec<u8>>, path: &Path) -> Result<Vec<u8>, SessionsError> {
@@ -232,7 +232,7 @@ fn newer(path: &Path, what: String) -> SessionsError {
 }
 
 /// The lines of a file, one at a time.
-pub(super) struct Lines<'f> {
+pub(super) struct SessionLines<'f> {
     reader: BufReader<&'f File>,
     line: Vec<u8>,
     number: u64,
@@ -240,7 +240,7 @@ pub(super) struct Lines<'f> {
 }
 
 /// A line that was read.
-pub(super) struct Read<'l> {
+pub(super) struct SessionLine<'l> {
     /// Without its end.
     pub(super) line: &'l [u8],
     /// Whether it has one.
@@ -251,13 +251,13 @@ pub(super) struct Read<'l> {
     pub(super) bytes: u64,
 }
 
-impl<'f> Lines<'f> {
-    pub(super) fn new(file: &'f File) -> Lines<'f> {
-        Lines { reader: BufReader::with_capacity(64 << 10, file), line: Vec::new(), number: 0, bytes: 0 }
+impl<'f> SessionLines<'f> {
+    pub(super) fn new(file: &'f File) -> SessionLines<'f> {
+        SessionLines { reader: BufReader::with_capacity(64 << 10, file), line: Vec::new(), number: 0, bytes: 0 }
     }
 
     /// The next line.
-    pub(super) fn next(&mut self, path: &Path) -> Result<Option<Read<'_>>, SessionsError> {
+    pub(super) fn next(&mut self, path: &Path) -> Result<Option<SessionLine<'_>>, SessionsError> {
         self.line.clear();
         self.number += 1;
         let most = MAX_LINE as u64 + 1;
@@ -269,8 +269,8 @@ impl<'f> Lines<'f> {
             let why = format!("longer than {MAX_LINE} bytes");
             return Err(SessionsError::Damaged { path: path.to_owned(), line: self.number, why });
         }
-        let Lines { line, number, bytes, .. } = self;
-        Ok((read > 0).then_some(Read { line, ended, number: *number, bytes: *bytes }))
+        let SessionLines { line, number, bytes, .. } = self;
+        Ok((read > 0).then_some(SessionLine { line, ended, number: *number, bytes: *bytes }))
     }
 
     /// Whether nothing comes after the line that was read last.

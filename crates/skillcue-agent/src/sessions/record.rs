@@ -39,7 +39,7 @@ impl About {
 
 /// The first line of a file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct SessionHeader {
     pub(super) version: u64,
     /// For people: what counts is the file's name.
     pub(super) id: String,
@@ -51,7 +51,7 @@ pub(super) struct Header {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Record {
+pub enum SessionRecord {
     /// Something was said.
     Message {
         /// What, and by whom.
@@ -84,7 +84,7 @@ pub(super) const KINDS: [&str; 3] = ["message", "turn", "compacted"];
 
 /// A session as far as it has come.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Saved {
+pub struct SavedSession {
     /// What it is called.
     pub id: String,
     /// How it began.
@@ -101,7 +101,7 @@ pub struct Saved {
     pub repaired: Vec<String>,
 }
 
-impl Saved {
+impl SavedSession {
     /// How many turns of the conversation are no longer in `messages`, and the summary that stands for them; nothing, if
     /// all of them are.
     pub fn earlier(&self) -> Option<(u64, String)> {

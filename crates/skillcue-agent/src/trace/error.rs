@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use skillcue_base::{ErrorInfo, os_message, shown_path};
 
-use crate::sessions::OpenError;
+use crate::sessions::FileOpenError;
 
 /// Why a trace cannot be written or read.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
@@ -47,10 +47,10 @@ impl TraceError {
         TraceError::File { path: path.to_owned(), doing, error }
     }
 
-    pub(super) fn open(path: &Path, error: OpenError) -> TraceError {
+    pub(super) fn open(path: &Path, error: FileOpenError) -> TraceError {
         match error {
-            OpenError::NotAFile => TraceError::NotAFile { path: path.to_owned() },
-            OpenError::File(error) => TraceError::file("open", path, error),
+            FileOpenError::NotAFile => TraceError::NotAFile { path: path.to_owned() },
+            FileOpenError::File(error) => TraceError::file("open", path, error),
         }
     }
 }

@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::time::written;
-use crate::model::Stop;
-use crate::{Message, Parts};
+use crate::model::FinishReason;
+use crate::{Message, RequestTokens};
 
 /// One request to a model, and what came of it: a line of a trace.
 ///
 /// ```
 /// use std::time::UNIX_EPOCH;
 ///
-/// use skillcue_agent::{Line, Purpose};
+/// use skillcue_agent::{TraceLine, Purpose};
 ///
-/// let line = Line { turn: 1, round: 1, model: "some-model".to_owned(), ..Line::new("s-1", UNIX_EPOCH) };
+/// let line = TraceLine { turn: 1, round: 1, model: "some-model".to_owned(), ..TraceLine::new("s-1", UNIX_EPOCH) };
 /// let json = serde_json::to_string(&line)?;
 /// assert!(json.starts_with(r#"{"time":"1970-01-01T00:00:00.000Z","session":"s-1","turn":1,"round":1,"purpose":"answer""#));
 /// assert!(json.contains(r#""usage":null"#));
-/// assert_eq!(serde_json::from_str::<Line>(&json)?, line);
+/// assert_eq!(serde_json::from_str::<TraceLine>(&json)?, line);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct TraceLine {
     /// When the request was begun, before its first attempt: not when its answer was there.
     #[serde(with = "written")]
     pub time: SystemTime,
@@ -41,7 +41,7 @@ pub struct Line {
     /// The model that was asked.
     pub model: String,
     /// What each part of the request cost, as we count.
-    pub tokens: Parts,
+    pub tokens: RequestTokens,
     /// What it cost, in the provider's own words; null if it said nothing.
     #[serde(default)]
     pub usage: Value,
@@ -73,7 +73,7 @@ pub struct Line {
     pub attempts: u32,
     /// Why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Stop>,
+    pub stop: Option<FinishReason>,
     /// The tools that were called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
@@ -123,18 +123,18 @@ fn is_none(tokens: &u64) -> bool {
     *tokens == 0
 }
 
-impl Line {
+impl TraceLine {
     /// What skills took of the request, wherever it stands in it: what is disclosed of them, what of that is history by
     /// now, and the definitions of tools, all of which are there for skills.
     pub fn skills_took(&self) -> u64 {
-        let Parts { skills_stable, skills_turn, tools, .. } = self.tokens;
+        let RequestTokens { skills_stable, skills_turn, tools, .. } = self.tokens;
         let parts = [skills_stable, skills_turn, tools, self.skills_in_history];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// A line that says nothing yet.
-    pub fn new(session: impl Into<String>, time: SystemTime) -> Line {
-        Line {
+    pub fn new(session: impl Into<String>, time: SystemTime) -> TraceLine {
+        TraceLine {
             time,
             session: session.into(),
             turn: 0,
@@ -142,7 +142,7 @@ impl Line {
             purpose: Purpose::Answer,
             api: String::new(),
             model: String::new(),
-            tokens: Parts::default(),
+            tokens: RequestTokens::default(),
             usage: Value::Null,
             tier: None,
             policy: None,

@@ -14,8 +14,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::OFlags;
 
 pub use error::TraceError;
-pub use line::{Line, LineSkill, LineText, Purpose};
-pub use summary::{SessionSum, Sum, Summary, TurnSum};
+pub use line::{LineSkill, LineText, Purpose, TraceLine};
+pub use summary::{CostSum, SessionSum, Summary, TurnSum};
 pub(crate) use time::written;
 
 use crate::sessions::open;
@@ -30,11 +30,11 @@ const MAX_NAME: usize = 100;
 /// ```
 /// use std::time::SystemTime;
 ///
-/// use skillcue_agent::{Line, Summary, Tracer, read_trace};
+/// use skillcue_agent::{TraceLine, Summary, Tracer, read_trace};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let tracer = Tracer::new(dir.path().join("traces"), false);
-/// tracer.write(&Line { turn: 1, eager: 900, ..Line::new("s-1", SystemTime::now()) })?;
+/// tracer.write(&TraceLine { turn: 1, eager: 900, ..TraceLine::new("s-1", SystemTime::now()) })?;
 /// let traced = read_trace(&tracer.path("s-1"))?;
 /// assert_eq!(Summary::of(&traced.lines).total.saved, 900);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -64,12 +64,12 @@ impl Tracer {
     }
 
     /// Writes a line, in one write.
-    pub fn write(&self, line: &Line) -> Result<(), TraceError> {
+    pub fn write(&self, line: &TraceLine) -> Result<(), TraceError> {
         let path = self.path(&line.session);
         let fail = |error| TraceError::file("write", &path, error);
         let mut bytes = vec![b'\n'];
         if line.text.is_some() && !self.text {
-            serde_json::to_writer(&mut bytes, &Line { text: None, ..line.clone() })
+            serde_json::to_writer(&mut bytes, &TraceLine { text: None, ..line.clone() })
         } else {
             serde_json::to_writer(&mut bytes, line)
         }
@@ -84,7 +84,7 @@ impl Tracer {
     fn open(&self, path: &Path) -> Result<File, TraceError> {
         let append = || open(path, OFlags::CREATE | OFlags::RDWR | OFlags::APPEND);
         match append() {
-            Err(crate::sessions::OpenError::File(error)) if error.kind() == io::ErrorKind::NotFound => {
+            Err(crate::sessions::FileOpenError::File(error)) if error.kind() == io::ErrorKind::NotFound => {
                 let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
                 made.map_err(|error| TraceError::file("make a directory", &self.dir, error))?;
                 append()
@@ -109,7 +109,7 @@ fn ends_within_line(file: &File) -> io::Result<bool> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traced {
     /// What could be read, in the order in which it was written.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TraceLine>,
     /// What could not.
     pub problems: Vec<Unreadable>,
 }

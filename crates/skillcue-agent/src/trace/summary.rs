@@ -3,19 +3,19 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::line::{Line, Purpose};
-use crate::Parts;
+use super::line::{Purpose, TraceLine};
+use crate::RequestTokens;
 
 /// What some requests cost together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
-pub struct Sum {
+pub struct CostSum {
     /// How many there were.
     pub requests: u64,
     /// How many of them failed.
     pub errors: u64,
     /// What each part cost, as we count.
-    pub tokens: Parts,
+    pub tokens: RequestTokens,
     /// What the provider says that the requests had, cached tokens included.
     pub input: u64,
     /// What the provider says that the answers had.
@@ -41,7 +41,7 @@ pub struct TurnSum {
     pub turn: u64,
     /// What it cost.
     #[serde(flatten)]
-    pub sum: Sum,
+    pub sum: CostSum,
 }
 
 /// A session's requests.
@@ -52,7 +52,7 @@ pub struct SessionSum {
     pub session: String,
     /// What it cost.
     #[serde(flatten)]
-    pub sum: Sum,
+    pub sum: CostSum,
     /// The same by turns, in their order.
     pub turns: Vec<TurnSum>,
 }
@@ -62,14 +62,14 @@ pub struct SessionSum {
 #[non_exhaustive]
 pub struct Summary {
     /// All together.
-    pub total: Sum,
+    pub total: CostSum,
     /// The same by sessions, in the order in which they first occur.
     pub sessions: Vec<SessionSum>,
 }
 
 impl Summary {
     /// Adds lines up.
-    pub fn of(lines: &[Line]) -> Summary {
+    pub fn of(lines: &[TraceLine]) -> Summary {
         let mut summary = Summary::default();
         for line in lines {
             summary.add(line);
@@ -80,12 +80,12 @@ impl Summary {
         summary
     }
 
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &TraceLine) {
         self.total.add(line);
         // Lines of one session, and of one turn, mostly stand together.
         let sessions = &mut self.sessions;
         let at = sessions.iter().rposition(|session| session.session == line.session).unwrap_or_else(|| {
-            let (session, sum, turns) = (line.session.clone(), Sum::default(), Vec::new());
+            let (session, sum, turns) = (line.session.clone(), CostSum::default(), Vec::new());
             sessions.push(SessionSum { session, sum, turns });
             sessions.len() - 1
         });
@@ -93,15 +93,15 @@ impl Summary {
         session.sum.add(line);
         let turns = &mut session.turns;
         let at = turns.iter().rposition(|turn| turn.turn == line.turn).unwrap_or_else(|| {
-            turns.push(TurnSum { turn: line.turn, sum: Sum::default() });
+            turns.push(TurnSum { turn: line.turn, sum: CostSum::default() });
             turns.len() - 1
         });
         turns[at].sum.add(line);
     }
 }
 
-impl Sum {
-    fn add(&mut self, line: &Line) {
+impl CostSum {
+    fn add(&mut self, line: &TraceLine) {
         let (input, output, cached) = usage(&line.usage);
         let skills = line.skills_took();
         self.requests = self.requests.saturating_add(1);

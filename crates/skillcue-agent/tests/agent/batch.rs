@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use skillcue::consent::ConsentStore;
-use skillcue_agent::{About, AgentConsent, Conversation, Policy, Sessions, Task, TaskDone, batch};
+use skillcue_agent::{About, AgentConsent, ConsentPolicy, Conversation, Sessions, Task, TaskDone, batch};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::{Received, Reply};
 use tokio_util::sync::CancellationToken;
@@ -64,7 +64,7 @@ async fn two_hundred_conversations_none_lost_none_mixed() {
         };
         let mut done: HashMap<String, TaskDone> = HashMap::new();
         let mut hear = |task: TaskDone| assert!(done.insert(task.id.clone(), task).is_none(), "twice");
-        let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+        let consent = AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default()));
         batch(&house.agent, tasks, 200, &begin, &mut hear, &consent, &CancellationToken::new()).await;
         assert_eq!(done.len(), 200);
         let (mut answered, mut failed) = (0, 0);
@@ -109,7 +109,7 @@ async fn an_interrupted_batch_answers_for_all_of_its_tasks() {
     let tasks = (0..10).map(|at| Task { id: format!("{at}"), messages: vec!["Go".to_owned()] }).collect();
     let begin = |task: &Task| Ok(Conversation::new(task.id.clone()));
     let mut done = Vec::new();
-    let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+    let consent = AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default()));
     batch(&house.agent, tasks, 2, &begin, &mut |task| done.push(task), &consent, &cancel).await;
     assert_eq!(done.len(), 10);
     // The third request comes when one of the first two has been answered; the other may still be under way.
@@ -129,7 +129,7 @@ async fn a_tools_result_reaches_the_model_byte_for_byte_here_too() {
         });
         let tasks = (0..5).map(|at| Task { id: format!("{at}"), messages: vec!["Go".to_owned()] }).collect();
         let begin = |task: &Task| Ok(Conversation::new(task.id.clone()));
-        let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+        let consent = AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default()));
         batch(&house.agent, tasks, 5, &begin, &mut |_| {}, &consent, &CancellationToken::new()).await;
         let request = skillcue::LoadRequest { form: skillcue::load::Form::Body, ..Default::default() };
         let envelope = house.agent.skills().load_envelope("greetings", &request).unwrap().text;
@@ -150,7 +150,7 @@ async fn what_goes_wrong_beside_is_told() {
     };
     let tasks = vec![Task { id: "one".to_owned(), messages: vec!["My name is Alice.".to_owned()] }];
     let mut done = Vec::new();
-    let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+    let consent = AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default()));
     let cancel = CancellationToken::new();
     batch(&house.agent, tasks, 1, &begin, &mut |task| done.push(task), &consent, &cancel).await;
     assert!(done[0].outcome.is_ok());

@@ -7,7 +7,7 @@ use serde_json::json;
 use skillcue::consent::{ConsentStore, Question, Scope, Subject};
 use skillcue::{SkillRoot, Skillcue, Source};
 use skillcue_agent::model::Api;
-use skillcue_agent::{Agent, AgentConsent, AgentOptions, Asker, Conversation, Policy};
+use skillcue_agent::{Agent, AgentConsent, AgentOptions, Asker, ConsentPolicy, Conversation};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::Reply;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +80,8 @@ async fn a_skill_of_a_checkout_is_asked_about() {
     for (says, asked, shown) in [(None, 2, false), (Some(Scope::Once), 2, true), (Some(Scope::Session), 1, true)] {
         let house = checkout();
         let person = Person::new(says);
-        let consent = AgentConsent::asking(Policy::default(), always(house.dir.path()), Box::new(person.clone()));
+        let consent =
+            AgentConsent::asking(ConsentPolicy::default(), always(house.dir.path()), Box::new(person.clone()));
         let house = with(house, &consent);
         let mut conversation = house.conversation();
         for _ in 0..2 {
@@ -102,12 +103,12 @@ async fn a_skill_of_a_checkout_is_asked_about() {
 async fn always_holds_for_the_content() {
     let house = checkout();
     let person = Person::new(Some(Scope::Always));
-    let consent = AgentConsent::asking(Policy::default(), always(house.dir.path()), Box::new(person.clone()));
+    let consent = AgentConsent::asking(ConsentPolicy::default(), always(house.dir.path()), Box::new(person.clone()));
     let house = with(house, &consent);
     loads(&house, &mut house.conversation(), &consent).await;
     assert_eq!((person.was_asked(), always(house.dir.path()).list().len()), (1, 1));
     // In another process, where nobody can be asked.
-    let later = AgentConsent::new(Policy::default(), always(house.dir.path()));
+    let later = AgentConsent::new(ConsentPolicy::default(), always(house.dir.path()));
     assert!(loads(&house, &mut Conversation::new("b"), &later).await.contains("Push it."));
     // A byte more, and it is another skill.
     std::fs::write(house.dir.path().join("project/theirs/more.txt"), "x").unwrap();
@@ -122,14 +123,14 @@ async fn always_holds_for_the_content() {
 #[tokio::test]
 async fn what_nobody_approved_is_named_and_not_shown() {
     let house = checkout();
-    let consent = AgentConsent::new(Policy::default(), always(house.dir.path()));
+    let consent = AgentConsent::new(ConsentPolicy::default(), always(house.dir.path()));
     let house = with(house, &consent);
     house.say_with(&mut house.conversation(), "deploy it", &consent, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests()[0].last_user();
     assert!(sent.contains("### theirs") && !sent.contains("Push it."), "{sent}");
     assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody allows it: theirs");
 
-    let allowed = AgentConsent::new(Policy { skills: true, ..Policy::default() }, memory());
+    let allowed = AgentConsent::new(ConsentPolicy { skills: true, ..ConsentPolicy::default() }, memory());
     let house = with(house, &allowed);
     house.say_with(&mut house.conversation(), "deploy it", &allowed, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests().iter().rev().map(skillcue_scripted::Received::last_user).next().unwrap();
@@ -148,7 +149,7 @@ async fn interrupting_a_question_ends_the_turn() {
     }
     let house = checkout();
     let cancel = CancellationToken::new();
-    let consent = AgentConsent::asking(Policy::default(), memory(), Box::new(Gone(cancel.clone())));
+    let consent = AgentConsent::asking(ConsentPolicy::default(), memory(), Box::new(Gone(cancel.clone())));
     let house = with(house, &consent);
     let mut conversation = house.conversation();
     let error = house.say_with(&mut conversation, "Go on", &consent, &cancel).await.unwrap_err();
@@ -157,7 +158,7 @@ async fn interrupting_a_question_ends_the_turn() {
 }
 
 /// What the model got to read when it called this, with these things allowed.
-async fn read(name: &'static str, arguments: serde_json::Value, policy: Policy) -> String {
+async fn read(name: &'static str, arguments: serde_json::Value, policy: ConsentPolicy) -> String {
     let house = House::new(Api::OpenAi, move |received| {
         if received.new_results().is_empty() {
             Reply::calls([("c", name, arguments.clone())])
@@ -179,10 +180,10 @@ async fn no_other_tool_reads_what_nobody_approved() {
             if !path.is_empty() {
                 arguments["path"] = json!(path);
             }
-            let said = read(name, arguments.clone(), Policy::default()).await;
+            let said = read(name, arguments.clone(), ConsentPolicy::default()).await;
             assert!(!said.contains("Push it."), "{name} {id}: {said}");
             // Where somebody allows it, the same call reads the skill, if the id is one of its.
-            let allowed = read(name, arguments, Policy { skills: true, ..Policy::default() }).await;
+            let allowed = read(name, arguments, ConsentPolicy { skills: true, ..ConsentPolicy::default() }).await;
             assert_eq!(allowed.contains("Push it."), id != "project:theirs", "{name} {id}: {allowed}");
             assert_eq!(said.contains("declined"), id != "project:theirs", "{name} {id}: {said}");
         }
@@ -193,7 +194,7 @@ async fn no_other_tool_reads_what_nobody_approved() {
 async fn what_was_approved_is_not_taken_away_again() {
     let house = checkout();
     let person = Person::new(Some(Scope::Once));
-    let consent = AgentConsent::asking(Policy::default(), memory(), Box::new(person));
+    let consent = AgentConsent::asking(ConsentPolicy::default(), memory(), Box::new(person));
     let house = with(house, &consent);
     let mut conversation = house.conversation();
     loads(&house, &mut conversation, &consent).await;
@@ -221,7 +222,7 @@ async fn what_changes_while_somebody_is_asked_is_asked_about_again() {
     let house = checkout();
     let asker = Slow(house.dir.path().join("project"), Mutex::default());
     let store = memory();
-    let consent = AgentConsent::asking(Policy::default(), store.clone(), Box::new(asker));
+    let consent = AgentConsent::asking(ConsentPolicy::default(), store.clone(), Box::new(asker));
     let house = with(house, &consent);
     let said = loads(&house, &mut house.conversation(), &consent).await;
     assert!(said.contains("The user said no."), "{said}");
@@ -247,7 +248,7 @@ async fn interrupting_does_not_wait_for_an_answer() {
     let cancel = CancellationToken::new();
     let asker = Late(cancel.clone(), asked, Mutex::new(until));
     let store = memory();
-    let consent = AgentConsent::asking(Policy::default(), store.clone(), Box::new(asker));
+    let consent = AgentConsent::asking(ConsentPolicy::default(), store.clone(), Box::new(asker));
     let house = with(house, &consent);
     let mut conversation = house.conversation();
     let error = house.say_with(&mut conversation, "Go on", &consent, &cancel).await.unwrap_err();
@@ -269,7 +270,7 @@ async fn a_question_shows_what_hides() {
     });
     write_skill(&house.dir.path().join("project"), "theirs", "deploy", "# Deploy\n\nPush it.");
     let person = Person::new(None);
-    let consent = AgentConsent::asking(Policy::default(), memory(), Box::new(person.clone()));
+    let consent = AgentConsent::asking(ConsentPolicy::default(), memory(), Box::new(person.clone()));
     let house = with(house, &consent);
     loads(&house, &mut house.conversation(), &consent).await;
     let ask = person.asked.lock().unwrap()[0].details.clone();

@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use skillcue::Skillcue;
 use skillcue::consent::ConsentStore;
-use skillcue_agent::model::{Api, Endpoint, Model, Timing};
-use skillcue_agent::{Agent, AgentConsent, AgentError, AgentOptions, Conversation, Event, Hooks, Policy, TurnReport};
+use skillcue_agent::model::{Api, Endpoint, Model, RequestTiming};
+use skillcue_agent::{
+    Agent, AgentConsent, AgentError, AgentOptions, ConsentPolicy, Conversation, Hooks, TurnEvent, TurnReport,
+};
 use skillcue_scripted::{Received, Reply, Server};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -59,7 +61,7 @@ impl House {
     }
 
     pub(crate) async fn say(&self, conversation: &mut Conversation, message: &str) -> Result<TurnReport, AgentError> {
-        let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+        let consent = AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default()));
         self.say_with(conversation, message, &consent, &CancellationToken::new()).await
     }
 
@@ -70,7 +72,7 @@ impl House {
         consent: &AgentConsent,
         cancel: &CancellationToken,
     ) -> Result<TurnReport, AgentError> {
-        let events = |event: &Event<'_>| self.heard.lock().unwrap().push(serde_json::to_value(event).unwrap());
+        let events = |event: &TurnEvent<'_>| self.heard.lock().unwrap().push(serde_json::to_value(event).unwrap());
         self.agent.turn(conversation, message, &Hooks { events: &events, consent, cancel }).await
     }
 
@@ -81,7 +83,7 @@ impl House {
 }
 
 pub(crate) fn model(api: Api, server: &Server) -> Model {
-    let timing = Timing { backoff: Duration::ZERO, ..Timing::default() };
+    let timing = RequestTiming { backoff: Duration::ZERO, ..RequestTiming::default() };
     let base_url = match api {
         Api::OpenAi => format!("{}/v1", server.url()),
         Api::Anthropic => server.url(),

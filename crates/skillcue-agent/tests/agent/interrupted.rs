@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use skillcue::consent::ConsentStore;
-use skillcue_agent::{About, AgentConsent, AgentError, Conversation, Message, Policy, Sessions};
+use skillcue_agent::{About, AgentConsent, AgentError, ConsentPolicy, Conversation, Message, Sessions};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::Reply;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ async fn an_interrupted_conversation_goes_on() {
         let (file, saved) = sessions.create(about).unwrap();
         let id = saved.id.clone();
         let mut conversation = Conversation::saved(file, saved);
-        let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+        let consent = AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default()));
         house.say(&mut conversation, "First").await.unwrap();
         let error = house.say_with(&mut conversation, "Second", &consent, &cancel).await.unwrap_err();
         assert!(matches!(error, AgentError::Cancelled), "{error}");
@@ -78,7 +78,7 @@ async fn cancelling_before_anything_is_sent_sends_nothing() {
     let house = House::new(APIS[0], |_| Reply::text("Never."));
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let consent = Arc::new(AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default())));
+    let consent = Arc::new(AgentConsent::new(ConsentPolicy::default(), Arc::new(ConsentStore::default())));
     let error = house.say_with(&mut house.conversation(), "First", &consent, &cancel).await.unwrap_err();
     assert!(matches!(error, AgentError::Cancelled));
     assert!(house.server.requests().is_empty());

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use skillcue_agent::model::Api;
-use skillcue_agent::{AgentOptions, BoxFuture, Context, ContextProvider, Message, Origin, Part, ProviderError};
+use skillcue_agent::{
+    AgentOptions, BoxFuture, ContextProvider, Message, PieceOrigin, ProviderError, RequestPart, TurnContext,
+};
 use skillcue_scripted::Reply;
 
 use crate::house::House;
@@ -12,7 +14,7 @@ use crate::house::House;
 /// Does what it is told to.
 struct Scripted {
     name: &'static str,
-    before: fn() -> BoxFuture<'static, Result<Context, ProviderError>>,
+    before: fn() -> BoxFuture<'static, Result<TurnContext, ProviderError>>,
     after: Arc<Mutex<Vec<(usize, Message)>>>,
 }
 
@@ -21,7 +23,7 @@ impl ContextProvider for Scripted {
         self.name
     }
 
-    fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
+    fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>> {
         (self.before)()
     }
 
@@ -35,21 +37,24 @@ impl ContextProvider for Scripted {
     }
 }
 
-fn good() -> BoxFuture<'static, Result<Context, ProviderError>> {
+fn good() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
     Box::pin(async {
-        Ok(Context { stable: "It is cold here.".to_owned(), ..Context::turn(Part::History, "It is Monday.") })
+        Ok(TurnContext {
+            stable: "It is cold here.".to_owned(),
+            ..TurnContext::turn(RequestPart::History, "It is Monday.")
+        })
     })
 }
 
-fn fails() -> BoxFuture<'static, Result<Context, ProviderError>> {
+fn fails() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
     Box::pin(async { Err(ProviderError::new("the file is gone")) })
 }
 
-fn panics() -> BoxFuture<'static, Result<Context, ProviderError>> {
+fn panics() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
     Box::pin(async { panic!("on purpose") })
 }
 
-fn hangs() -> BoxFuture<'static, Result<Context, ProviderError>> {
+fn hangs() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
     Box::pin(std::future::pending())
 }
 
@@ -83,7 +88,7 @@ async fn one_that_fails_panics_or_hangs_does_not_stop_the_turn() {
 #[tokio::test]
 async fn what_goes_into_the_instructions_stays_when_a_later_turn_fails() {
     static TURN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    fn once() -> BoxFuture<'static, Result<Context, ProviderError>> {
+    fn once() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
         if TURN.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { good() } else { fails() }
     }
     let house = House::new(Api::OpenAi, |_| Reply::text("Yes."));
@@ -103,8 +108,8 @@ impl ContextProvider for Stable {
         "notes"
     }
 
-    fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
-        Box::pin(async { Ok(Context { stable: self.0.to_owned(), ..Context::default() }) })
+    fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>> {
+        Box::pin(async { Ok(TurnContext { stable: self.0.to_owned(), ..TurnContext::default() }) })
     }
 }
 
@@ -116,7 +121,7 @@ impl ContextProvider for AtOnce {
         "at once"
     }
 
-    fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
+    fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>> {
         panic!("on purpose")
     }
 }
@@ -136,7 +141,7 @@ async fn two_of_one_name_are_both_heard_and_one_that_panics_at_once_is_not() {
 #[tokio::test]
 async fn a_turn_that_nobody_waits_for_takes_nothing_with_it() {
     static WAITS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
-    fn slow() -> BoxFuture<'static, Result<Context, ProviderError>> {
+    fn slow() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
         if WAITS.swap(false, std::sync::atomic::Ordering::SeqCst) { hangs() } else { good() }
     }
     let house = House::new(Api::OpenAi, |_| Reply::text("Yes."));
@@ -251,7 +256,7 @@ async fn a_provider_is_not_taken_for_that_of_skills_by_its_name() {
     let plain = alone.say(&mut alone.conversation(), "What is 2+2?").await.unwrap();
     assert_eq!(report.tokens.skills_stable, plain.tokens.skills_stable);
     assert!(report.tokens.system > plain.tokens.system && report.tokens.history > plain.tokens.history);
-    let kept: Vec<Origin> = conversation
+    let kept: Vec<PieceOrigin> = conversation
         .messages()
         .iter()
         .filter_map(|message| match message {
@@ -260,5 +265,5 @@ async fn a_provider_is_not_taken_for_that_of_skills_by_its_name() {
         })
         .flatten()
         .collect();
-    assert_eq!(kept, [Origin::Skills, Origin::Provider("skills".to_owned())]);
+    assert_eq!(kept, [PieceOrigin::Skills, PieceOrigin::Provider("skills".to_owned())]);
 }

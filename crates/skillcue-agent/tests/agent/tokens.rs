@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use skillcue::Counter;
 use skillcue_agent::model::Api;
-use skillcue_agent::{AgentOptions, Parts, Tracer, read_trace};
+use skillcue_agent::{AgentOptions, RequestTokens, Tracer, read_trace};
 use skillcue_scripted::{Received, Reply, Wire};
 
 use crate::house::{APIS, House};
@@ -89,7 +89,7 @@ async fn the_parts_of_a_request_are_all_of_it() {
         let told = house.heard("request");
         assert_eq!(sent.len(), told.len());
         for (sent, told) in sent.iter().zip(told) {
-            let parts: Parts = serde_json::from_value(told["tokens"].clone()).unwrap();
+            let parts: RequestTokens = serde_json::from_value(told["tokens"].clone()).unwrap();
             let bytes = counted(sent);
             // Each text is rounded up to a token by itself: never fewer than a quarter of the bytes, and never more
             // than one token a text more.

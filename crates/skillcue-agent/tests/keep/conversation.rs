@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use skillcue::Session;
-use skillcue_agent::{About, Message, Origin, Part, Piece, Record, SessionFile, Sessions, ToolCall, ToolResult};
+use skillcue_agent::{
+    About, Message, Piece, PieceOrigin, RequestPart, SessionFile, SessionRecord, Sessions, ToolCall, ToolResult,
+};
 
 use crate::at;
 
@@ -12,7 +14,7 @@ pub(crate) fn about() -> About {
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    let piece = Piece { provider: Origin::Skills, part: Part::SkillsTurn, text: "3 skills\n\n".to_owned() };
+    let piece = Piece { provider: PieceOrigin::Skills, part: RequestPart::SkillsTurn, text: "3 skills\n\n".to_owned() };
     Message::User { context: vec![piece], text: text.to_owned() }
 }
 
@@ -31,8 +33,8 @@ pub(crate) fn results(ids: &[&str]) -> Message {
     Message::Tools { results: ids.iter().map(result).collect() }
 }
 
-pub(crate) fn said(message: Message) -> Record {
-    Record::Message { message }
+pub(crate) fn said(message: Message) -> SessionRecord {
+    SessionRecord::Message { message }
 }
 
 /// What a session has been shown by that turn.
@@ -42,14 +44,14 @@ pub(crate) fn skills(turn: u64) -> Session {
     skills
 }
 
-pub(crate) fn turn(number: u64) -> Record {
+pub(crate) fn turn(number: u64) -> SessionRecord {
     let loaded = (1..=number).map(|number| format!("skill-{number}")).collect();
-    Record::Turn { number, skills: skills(number), loaded, interrupted: false }
+    SessionRecord::Turn { number, skills: skills(number), loaded, interrupted: false }
 }
 
 /// Several turns, with calls and with compaction between turns and within one.
-pub(crate) fn records() -> Vec<Record> {
-    let compacted = |messages| Record::Compacted { messages, skills: skills(9), summary: "s".to_owned() };
+pub(crate) fn records() -> Vec<SessionRecord> {
+    let compacted = |messages| SessionRecord::Compacted { messages, skills: skills(9), summary: "s".to_owned() };
     vec![
         said(user("What is 2+2?")),
         said(Message::assistant("4")),
@@ -75,25 +77,25 @@ pub(crate) fn records() -> Vec<Record> {
 }
 
 /// A session with these records, and its id.
-pub(crate) fn session(sessions: &Sessions, records: &[Record]) -> String {
+pub(crate) fn session(sessions: &Sessions, records: &[SessionRecord]) -> String {
     let (mut file, saved) = sessions.create(about()).unwrap();
     append(&mut file, records);
     saved.id
 }
 
-pub(crate) fn append(file: &mut SessionFile, records: &[Record]) {
+pub(crate) fn append(file: &mut SessionFile, records: &[SessionRecord]) {
     for record in records {
         file.append(record).unwrap();
     }
 }
 
 /// The conversation that records make.
-pub(crate) fn messages(records: &[Record]) -> Vec<Message> {
+pub(crate) fn messages(records: &[SessionRecord]) -> Vec<Message> {
     let mut messages = Vec::new();
     for record in records {
         match record {
-            Record::Message { message } => messages.push(message.clone()),
-            Record::Compacted { messages: all, .. } => messages.clone_from(all),
+            SessionRecord::Message { message } => messages.push(message.clone()),
+            SessionRecord::Compacted { messages: all, .. } => messages.clone_from(all),
             _ => {}
         }
     }

@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use skillcue_agent::{Message, Record, Saved, Sessions, ToolCall, ToolResult};
+use skillcue_agent::{Message, SavedSession, SessionRecord, Sessions, ToolCall, ToolResult};
 
 use crate::conversation::{append, assert_valid, messages, records, said, session, turn, user};
 use crate::{child, scratch};
 
 /// The records of which all is there, if a file has the first `length` bytes.
-fn whole(bytes: &[u8], length: usize, records: &[Record]) -> Option<Vec<Record>> {
+fn whole(bytes: &[u8], length: usize, records: &[SessionRecord]) -> Option<Vec<SessionRecord>> {
     // A line that lacks nothing but its end is whole.
     let ends: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == b'\n').collect();
     let lines = ends.iter().filter(|&&end| end <= length).count();
@@ -17,7 +17,7 @@ fn whole(bytes: &[u8], length: usize, records: &[Record]) -> Option<Vec<Record>>
 }
 
 /// Whether what was read is what must be there, and can go on.
-fn check(sessions: &Sessions, id: &str, kept: &[Record], length: usize) -> Saved {
+fn check(sessions: &Sessions, id: &str, kept: &[SessionRecord], length: usize) -> SavedSession {
     let listed = sessions.list().unwrap();
     assert_eq!((listed.len(), listed[0].problem.as_deref()), (1, None), "{length}");
     let read = sessions.read(id).unwrap();
@@ -25,9 +25,9 @@ fn check(sessions: &Sessions, id: &str, kept: &[Record], length: usize) -> Saved
     assert_eq!(read.messages, saved.messages, "{length}: reading and opening agree");
     assert_valid(&saved.messages);
     assert!(saved.messages.starts_with(&messages(kept)), "{length}: {:#?}", saved.messages);
-    let turns = kept.iter().filter(|record| matches!(record, Record::Turn { .. })).count() as u64;
-    let rest = kept.iter().rev().take_while(|record| !matches!(record, Record::Turn { .. }));
-    let open = rest.into_iter().any(|record| matches!(record, Record::Message { .. }));
+    let turns = kept.iter().filter(|record| matches!(record, SessionRecord::Turn { .. })).count() as u64;
+    let rest = kept.iter().rev().take_while(|record| !matches!(record, SessionRecord::Turn { .. }));
+    let open = rest.into_iter().any(|record| matches!(record, SessionRecord::Message { .. }));
     let mended = saved.messages.len() > messages(kept).len();
     assert_eq!(saved.turns, turns + u64::from(open), "{length}");
     assert!(open || !mended, "{length}");
@@ -135,7 +135,7 @@ fn skills_that_the_model_has_read_are_loaded_though_the_turn_did_not_end() {
     let called = said(Message::Assistant { text: String::new(), calls });
     let before = [said(user("one")), said(Message::assistant("1")), turn(1), said(user("two"))];
     let got = said(Message::Tools { results });
-    let compacted = Record::Compacted {
+    let compacted = SessionRecord::Compacted {
         messages: vec![user("Before: much.")],
         skills: skillcue::Session::default(),
         summary: "s".to_owned(),
@@ -206,7 +206,7 @@ fn killed_processes_lose_at_most_the_turn_in_progress() {
 }
 
 /// Each turn has what the child says in it, or was interrupted.
-fn assert_each_turn_is_whole(saved: &Saved) {
+fn assert_each_turn_is_whole(saved: &SavedSession) {
     let users = saved.messages.iter().filter(|message| matches!(message, Message::User { .. })).count();
     assert_eq!(users as u64, saved.turns, "{:#?}", saved.repaired);
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use skillcue::Counter;
-use skillcue_agent::{Context, ContextProvider, Memory, MemoryProvider, Message, Origin, Part, Piece, ProviderError};
+use skillcue_agent::{
+    ContextProvider, Memory, MemoryProvider, Message, Piece, PieceOrigin, ProviderError, RequestPart, TurnContext,
+};
 
 use crate::at;
 
@@ -20,7 +22,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-fn recall(provider: &mut MemoryProvider, messages: &[Message]) -> Result<Context, ProviderError> {
+fn recall(provider: &mut MemoryProvider, messages: &[Message]) -> Result<TurnContext, ProviderError> {
     wait(provider.before_turn(messages))
 }
 
@@ -36,7 +38,7 @@ fn what_was_said_in_one_session_is_recalled_in_another() {
     let mut one = provider(&memory, "one", 0);
     assert_eq!(one.name(), "memory");
     let first = [Message::user("My name is Alice. What's yours?")];
-    assert_eq!(recall(&mut one, &first).unwrap(), Context::default());
+    assert_eq!(recall(&mut one, &first).unwrap(), TurnContext::default());
     hold_turn(&mut one, &first);
     hold_turn(&mut provider(&memory, "one", 86_400), &[Message::user("I live in Berlin"), Message::assistant("Nice.")]);
     hold_turn(&mut provider(&memory, "one", 86_401), &[Message::assistant("no user")]);
@@ -47,12 +49,12 @@ fn what_was_said_in_one_session_is_recalled_in_another() {
     let mut two = provider(&memory, "two", 90_000);
     let context = recall(&mut two, &[Message::user("What's my name?")]).unwrap();
     let expected = "## What the user said before\n- My name is Alice. (2026-11-16)";
-    assert_eq!(context, Context::turn(Part::History, expected));
+    assert_eq!(context, TurnContext::turn(RequestPart::History, expected));
     let context = recall(&mut two, &[Message::user("What do you know about me?")]).unwrap();
     let expected = "## What the user said before\n- I live in Berlin. (2026-11-17)\n- My name is Alice. (2026-11-16)";
     assert_eq!(context.turn, expected, "the newest first");
-    assert_eq!(recall(&mut two, &[Message::user("What is 2+2?")]).unwrap(), Context::default());
-    assert_eq!(recall(&mut two, &[]).unwrap(), Context::default());
+    assert_eq!(recall(&mut two, &[Message::user("What is 2+2?")]).unwrap(), TurnContext::default());
+    assert_eq!(recall(&mut two, &[]).unwrap(), TurnContext::default());
 }
 
 #[test]
@@ -63,13 +65,14 @@ fn what_stands_in_the_conversation_is_not_repeated() {
     hold_turn(&mut provider, &[Message::user("My name is  ALICE. I like my garden.")]);
     let asked = Message::user("What's my name?");
     let said = [Message::user("Hi, my name is Alice!"), Message::assistant("Hello."), asked.clone()];
-    assert_eq!(recall(&mut provider, &said).unwrap(), Context::default());
+    assert_eq!(recall(&mut provider, &said).unwrap(), TurnContext::default());
     let context = recall(&mut provider, std::slice::from_ref(&asked)).unwrap();
     assert!(context.turn.contains("ALICE"), "{context:?}");
-    let piece = Piece { provider: Origin::Provider("memory".to_owned()), part: Part::History, text: context.turn };
+    let piece =
+        Piece { provider: PieceOrigin::Provider("memory".to_owned()), part: RequestPart::History, text: context.turn };
     let told = Message::User { context: vec![piece], text: "Who am I?".to_owned() };
     let context = recall(&mut provider, &[told, Message::assistant("Alice."), asked]).unwrap();
-    assert_eq!(context, Context::default(), "it was recalled before");
+    assert_eq!(context, TurnContext::default(), "it was recalled before");
 }
 
 #[test]

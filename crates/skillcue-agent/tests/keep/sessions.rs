@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
-use skillcue_agent::{Message, Record, Sessions, SessionsError};
+use skillcue_agent::{Message, SessionRecord, Sessions, SessionsError};
 use skillcue_base::ErrorInfo as _;
 
 use crate::conversation::{about, append, assert_valid, messages, records, said, session, skills, turn, user};
@@ -226,9 +226,9 @@ proptest! {
         let loaded = vec![name];
         let said = [Message::user(text), Message::assistant(answer)];
         for message in said.clone() {
-            file.append(&Record::Message { message }).unwrap();
+            file.append(&SessionRecord::Message { message }).unwrap();
         }
-        let turn = Record::Turn { number: 1, skills: skills(1), loaded: loaded.clone(), interrupted: false };
+        let turn = SessionRecord::Turn { number: 1, skills: skills(1), loaded: loaded.clone(), interrupted: false };
         file.append(&turn).unwrap();
         drop(file);
         let read = sessions.read(&saved.id).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::sync::Barrier;
 use std::time::Duration;
 
-use skillcue_agent::{Line, Memory, Message, Sessions, SessionsError, Tracer, read_trace};
+use skillcue_agent::{Memory, Message, Sessions, SessionsError, TraceLine, Tracer, read_trace};
 
 use crate::conversation::{append, assert_valid, calls, results, said, session, turn, user};
 use crate::{at, child};
@@ -81,7 +81,7 @@ fn a_line_of_a_trace_is_never_mixed_with_another() {
                 let model = format!("{writer}").repeat(20_000);
                 begin.wait();
                 for turn in 0..LINES {
-                    let line = Line { turn, model: model.clone(), ..Line::new("s", at(writer)) };
+                    let line = TraceLine { turn, model: model.clone(), ..TraceLine::new("s", at(writer)) };
                     tracer.write(&line).unwrap();
                 }
             });
@@ -153,7 +153,7 @@ fn write_as(dir: &Path, name: &str, shared: &str) {
         drop(common);
         // Long enough that a write which is not one would show.
         let model = format!("{name} {}", "x".repeat(9000));
-        tracer.write(&Line { turn: round, model, ..Line::new("shared", at(round)) }).unwrap();
+        tracer.write(&TraceLine { turn: round, model, ..TraceLine::new("shared", at(round)) }).unwrap();
         memory.remember(&format!("I am writer{} in round {round}", name.replace('-', "x")), name, at(round)).unwrap();
         memory.remember("We all like tea", name, at(round)).unwrap();
         assert!(!memory.recall("Who likes tea?", 8).unwrap().is_empty());

@@ -1,7 +1,7 @@
 use serde_json::json;
 use skillcue::tools::ToolDefinition;
-use skillcue_agent::model::{Api, Delta, Request, Stop, SystemText};
-use skillcue_agent::{Message, Origin, Part, Piece, ToolCall, ToolResult};
+use skillcue_agent::model::{Api, Delta, FinishReason, ModelRequest, SystemText};
+use skillcue_agent::{Message, Piece, PieceOrigin, RequestPart, ToolCall, ToolResult};
 use skillcue_scripted::{Reply, Server};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ async fn words_come_as_they_are_said() {
     for api in APIS {
         let (answer, heard) = ask(&model(&server, api), &[Message::user("hello")]).await;
         let answer = answer.unwrap();
-        assert_eq!((answer.text.as_str(), &answer.stop, answer.attempts), (text, &Stop::End, 1));
+        assert_eq!((answer.text.as_str(), &answer.stop, answer.attempts), (text, &FinishReason::End, 1));
         assert_eq!(answer.calls, []);
         assert_eq!((answer.usage.input, answer.usage.cached, answer.usage.output), (Some(100), Some(40), Some(7)));
         assert!(answer.first.is_some());
@@ -40,13 +40,17 @@ async fn words_come_as_they_are_said() {
 #[tokio::test]
 async fn everything_of_a_request_arrives() {
     let server = Server::with_key(KEY, |_| Reply::text("ok"));
-    let system = [("one", Part::System), ("", Part::SkillsStable), ("two", Part::SkillsStable)];
+    let system = [("one", RequestPart::System), ("", RequestPart::SkillsStable), ("two", RequestPart::SkillsStable)];
     let system = system.map(|(text, part)| SystemText { part, text: text.into() });
-    let piece = Piece { provider: Origin::Skills, part: Part::SkillsTurn, text: "context\n".into() };
+    let piece = Piece { provider: PieceOrigin::Skills, part: RequestPart::SkillsTurn, text: "context\n".into() };
     let messages = [Message::User { context: vec![piece], text: "words".into() }];
     for api in APIS {
-        let request =
-            Request { system: &system, tools: &[tool("add"), tool("sub")], messages: &messages, max_tokens: Some(77) };
+        let request = ModelRequest {
+            system: &system,
+            tools: &[tool("add"), tool("sub")],
+            messages: &messages,
+            max_tokens: Some(77),
+        };
         model(&server, api).ask(&request, &CancellationToken::new(), &mut |_| {}).await.unwrap();
         let received = all_taken(&server).pop().unwrap();
         assert_eq!(received.system(), "one\n\ntwo");
@@ -74,7 +78,7 @@ async fn several_tools_are_called_at_once() {
     for api in APIS {
         let (answer, heard) = ask(&model(&server, api), &[Message::user("go")]).await;
         let answer = answer.unwrap();
-        assert_eq!((answer.text.as_str(), &answer.stop), ("One moment.", &Stop::Tools));
+        assert_eq!((answer.text.as_str(), &answer.stop), ("One moment.", &FinishReason::Tools));
         let call = |id: &str, name: &str, arguments: &str| ToolCall {
             id: id.into(),
             name: name.into(),
@@ -229,7 +233,7 @@ async fn tools_with_names_that_no_server_takes() {
                 heard.push(name.to_owned());
             }
         };
-        let request = Request { system: &[], tools: &tools, messages: &messages, max_tokens: None };
+        let request = ModelRequest { system: &[], tools: &tools, messages: &messages, max_tokens: None };
         let answer = model.ask(&request, &CancellationToken::new(), &mut on).await.unwrap();
         let names: Vec<&str> = answer.calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["add", "mcp.files/read", long]);
@@ -245,7 +249,7 @@ async fn tools_with_names_that_no_server_takes() {
         let results = answer.calls.iter().map(result).collect();
         messages.push(Message::Assistant { text: answer.text, calls: answer.calls });
         messages.push(Message::Tools { results });
-        let request = Request { system: &[], tools: &tools, messages: &messages, max_tokens: None };
+        let request = ModelRequest { system: &[], tools: &tools, messages: &messages, max_tokens: None };
         assert_eq!(model.ask(&request, &CancellationToken::new(), &mut |_| {}).await.unwrap().text, "done");
         let received = all_taken(&server).pop().unwrap();
         assert_eq!(received.tools(), sent);
@@ -281,7 +285,7 @@ async fn what_is_heard_is_the_answer() {
     for api in APIS {
         let mut heard = String::new();
         let messages = [Message::user("x")];
-        let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+        let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
         let mut on = |delta: Delta<'_>| {
             if let Delta::Text(text) = delta {
                 heard.push_str(text);
@@ -295,11 +299,11 @@ async fn what_is_heard_is_the_answer() {
 #[tokio::test]
 async fn reasons_to_stop() {
     for (api, word, stop) in [
-        (Api::OpenAi, "length", Stop::Length),
-        (Api::OpenAi, "content_filter", Stop::Refused),
-        (Api::Anthropic, "max_tokens", Stop::Length),
-        (Api::Anthropic, "refusal", Stop::Refused),
-        (Api::Anthropic, "pause_turn", Stop::Other("pause_turn".into())),
+        (Api::OpenAi, "length", FinishReason::Length),
+        (Api::OpenAi, "content_filter", FinishReason::Refused),
+        (Api::Anthropic, "max_tokens", FinishReason::Length),
+        (Api::Anthropic, "refusal", FinishReason::Refused),
+        (Api::Anthropic, "pause_turn", FinishReason::Other("pause_turn".into())),
     ] {
         let server = Server::start(move |_| Reply::text("half").stop(word));
         let answer = say(&model(&server, api), "x").await.unwrap();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillcue_agent::Message;
-use skillcue_agent::model::{Delta, ModelError, Request};
+use skillcue_agent::model::{Delta, ModelError, ModelRequest};
 use skillcue_scripted::{Reply, Server};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ async fn before_anything() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let messages = MESSAGES();
-        let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+        let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
         let error = model(&server, api).ask(&request, &cancel, &mut |_| {}).await.unwrap_err();
         assert_eq!((error, server.requests().len()), (ModelError::Cancelled, 0));
     }
@@ -42,7 +42,7 @@ async fn while_waiting_for_the_answer_to_begin() {
             }
         });
         let messages = MESSAGES();
-        let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+        let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
         let error = model(&server, api).ask(&request, &cancel, &mut |_| {}).await.unwrap_err();
         assert_eq!(error, ModelError::Cancelled);
         canceller.join().unwrap();
@@ -57,7 +57,7 @@ async fn in_the_middle_of_the_answer() {
         let server = Arc::new(Server::start(|_| Reply::text("many words here").in_chunks(1).stalled_after(1500)));
         let cancel = CancellationToken::new();
         let messages = MESSAGES();
-        let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+        let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
         let mut heard = 0;
         let mut on = |delta: Delta<'_>| {
             if let Delta::Text(_) = delta {
@@ -83,7 +83,7 @@ async fn while_waiting_to_ask_again() {
             });
             let cancel = CancellationToken::new();
             let messages = MESSAGES();
-            let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+            let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
             let mut on = |delta: Delta<'_>| {
                 if let Delta::Retry { wait, attempt: 2, .. } = delta {
                     assert!(wait >= Duration::from_mins(1));
@@ -104,7 +104,7 @@ async fn a_future_that_is_dropped_ends_the_request_too() {
         // It may be moved to another thread, as this shows.
         let asking = tokio::spawn(async move {
             let messages = MESSAGES();
-            let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+            let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
             model.ask(&request, &CancellationToken::new(), &mut |_| {}).await
         });
         let waiting = Arc::clone(&server);

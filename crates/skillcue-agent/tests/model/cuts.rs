@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use skillcue_agent::Message;
-use skillcue_agent::model::{Api, Stop};
+use skillcue_agent::model::{Api, FinishReason};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::{Reply, Server};
 
@@ -37,7 +37,7 @@ async fn a_cut_anywhere_leads_to_a_second_request_and_the_right_answer() {
             });
             let model = model(&server, api);
             let expected = say(&model, &bytes.len().to_string()).await.unwrap();
-            assert_eq!((expected.attempts, expected.text.as_str(), &expected.stop), (1, "Ü 🦀.", &Stop::Tools));
+            assert_eq!((expected.attempts, expected.text.as_str(), &expected.stop), (1, "Ü 🦀.", &FinishReason::Tools));
             // The server writes the model's name where `bytes` does, and it is as long.
             // Without a length a cut looks like an end, and only the events tell: the blank line may be missing. With
             // one, any cut is an error.
@@ -106,7 +106,7 @@ async fn the_last_event_may_end_with_the_body() {
             let body = format!("data: {first}\n\ndata: {last}{end}");
             let server = Server::start(move |_| Reply::body("text/event-stream", body.clone()));
             let answer = say(&model(&server, api), "x").await.unwrap();
-            assert_eq!((answer.text.as_str(), answer.stop, answer.attempts), ("hi", Stop::End, 1));
+            assert_eq!((answer.text.as_str(), answer.stop, answer.attempts), ("hi", FinishReason::End, 1));
         }
         // Half an event is none.
         let half = format!("data: {first}\n\ndata: {}", &last[..last.len() - 1]);
@@ -355,7 +355,7 @@ async fn after_the_last_word_comments_do_not_count() {
             timing.idle = Duration::from_secs(1);
             timing.attempts = 1;
         });
-        assert_eq!(say(&model, "x").await.unwrap().stop, Stop::End);
+        assert_eq!(say(&model, "x").await.unwrap().stop, FinishReason::End);
         drop(model);
         tokio::task::spawn_blocking(move || server.join().unwrap()).await.unwrap();
     }
@@ -382,7 +382,7 @@ async fn an_answer_that_is_whole_need_not_end() {
             timing.attempts = 50;
         });
         let answer = say(&model, "x").await.unwrap();
-        assert_eq!((answer.text.as_str(), answer.calls.len(), answer.stop), ("Ü 🦀.", 2, Stop::Tools));
+        assert_eq!((answer.text.as_str(), answer.calls.len(), answer.stop), ("Ü 🦀.", 2, FinishReason::Tools));
     }
 }
 

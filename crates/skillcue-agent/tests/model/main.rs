@@ -13,7 +13,9 @@ mod retries;
 use std::time::Duration;
 
 use skillcue_agent::Message;
-use skillcue_agent::model::{Answer, Api, Delta, Endpoint, Model, ModelError, Overrides, Request, Secret, Timing};
+use skillcue_agent::model::{
+    Api, Delta, Endpoint, Model, ModelAnswer, ModelError, ModelRequest, Overrides, RequestTiming, Secret,
+};
 use skillcue_scripted::{Received, Server, Wire};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +30,7 @@ fn wire(api: Api) -> Wire {
 }
 
 /// A model there that is asked again at once, at most so often.
-fn model_with(url: &str, api: Api, change: impl FnOnce(&mut Timing)) -> Model {
+fn model_with(url: &str, api: Api, change: impl FnOnce(&mut RequestTiming)) -> Model {
     let (api, key) = (Some(api), Some(Secret::new(KEY.to_owned())));
     let over = Overrides { api, base_url: Some(url.to_owned()), key };
     let mut endpoint = Endpoint::resolve("scripted", &over, &|_| None).unwrap();
@@ -42,15 +44,15 @@ fn model(server: &Server, api: Api) -> Model {
 }
 
 /// Asks, and returns what was heard meanwhile, too.
-async fn ask(model: &Model, messages: &[Message]) -> (Result<Answer, ModelError>, Vec<String>) {
-    let request = Request { system: &[], tools: &[], messages, max_tokens: None };
+async fn ask(model: &Model, messages: &[Message]) -> (Result<ModelAnswer, ModelError>, Vec<String>) {
+    let request = ModelRequest { system: &[], tools: &[], messages, max_tokens: None };
     let mut heard = Vec::new();
     let mut on = |delta: Delta<'_>| heard.push(format!("{delta:?}"));
     let answer = model.ask(&request, &CancellationToken::new(), &mut on).await;
     (answer, heard)
 }
 
-async fn say(model: &Model, text: &str) -> Result<Answer, ModelError> {
+async fn say(model: &Model, text: &str) -> Result<ModelAnswer, ModelError> {
     ask(model, &[Message::user(text)]).await.0
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use skillcue_agent::Message;
-use skillcue_agent::model::{Api, Stop};
+use skillcue_agent::model::{Api, FinishReason};
 use skillcue_scripted::{Reply, Server};
 
 use crate::{APIS, KEY, all_taken, ask, model, say};
@@ -64,7 +64,7 @@ async fn is_hidden_in_a_document_in_what_it_cost_and_in_why_it_stopped() {
     for (api, document) in [(Api::OpenAi, openai), (Api::Anthropic, anthropic)] {
         let server = Server::start(move |_| Reply::body("application/json", document.to_string()));
         let answer = say(&model(&server, api), "x").await.unwrap();
-        assert_eq!((answer.text.as_str(), &answer.stop), ("[key]", &Stop::Other("[key]".into())));
+        assert_eq!((answer.text.as_str(), &answer.stop), ("[key]", &FinishReason::Other("[key]".into())));
         assert_eq!(answer.usage.raw["[key]"], "[key]");
         assert_eq!((answer.usage.input, &answer.usage.raw["more"]["x"][0]), (Some(1), &json!("[key]")));
     }

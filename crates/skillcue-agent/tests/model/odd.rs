@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::json;
-use skillcue_agent::model::{Api, Stop};
+use skillcue_agent::model::{Api, FinishReason};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::{Reply, Server};
 
@@ -42,7 +42,7 @@ async fn a_server_that_does_not_stream() {
     });
     for api in APIS {
         let answer = say(&model(&server, api), "x").await.unwrap();
-        assert_eq!((answer.text.as_str(), &answer.stop, answer.attempts), ("so", &Stop::Tools, 1));
+        assert_eq!((answer.text.as_str(), &answer.stop, answer.attempts), ("so", &FinishReason::Tools, 1));
         assert_eq!(answer.calls[0].arguments, "{\"x\":1}");
         assert_eq!((answer.usage.input, answer.usage.cached, answer.usage.output), (Some(9), Some(2), Some(4)));
     }
@@ -58,7 +58,11 @@ async fn a_document_that_is_called_something_else() {
                 let body = format!("{before}{body}\n");
                 let server = Server::start(move |_| Reply::body(kind, body.clone()));
                 let answer = say(&model(&server, api), "x").await.unwrap();
-                assert_eq!((answer.text.as_str(), answer.stop, answer.attempts), ("hi", Stop::End, 1), "{kind}");
+                assert_eq!(
+                    (answer.text.as_str(), answer.stop, answer.attempts),
+                    ("hi", FinishReason::End, 1),
+                    "{kind}"
+                );
             }
         }
         let raw = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -132,8 +136,8 @@ fn each<T: std::fmt::Debug + Clone + Send + Sync + 'static>(
                         prop_assert_eq!(ids.len(), answer.calls.len());
                         prop_assert!(answer.calls.iter().all(|call| !call.arguments.is_empty()), "{:?}", answer);
                         let has_stopped_so = match answer.stop {
-                            Stop::End => answer.calls.is_empty(),
-                            Stop::Tools => !answer.calls.is_empty(),
+                            FinishReason::End => answer.calls.is_empty(),
+                            FinishReason::Tools => !answer.calls.is_empty(),
                             _ => true,
                         };
                         prop_assert!(has_stopped_so && (1..=2).contains(&answer.attempts), "{:?}", answer);

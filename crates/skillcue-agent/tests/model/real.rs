@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use skillcue::tools::ToolDefinition;
-use skillcue_agent::model::{Api, Delta, Model, ModelError, Request, Stop, SystemText};
-use skillcue_agent::{Message, Part, ToolCall, ToolResult};
+use skillcue_agent::model::{Api, Delta, FinishReason, Model, ModelError, ModelRequest, SystemText};
+use skillcue_agent::{Message, RequestPart, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use crate::{APIS, model_with};
@@ -30,7 +30,7 @@ fn conversation() -> Vec<Message> {
 #[tokio::test]
 #[ignore = "needs a model server"]
 async fn requests_are_taken_and_answers_stream() {
-    let system = [SystemText { part: Part::System, text: "You are brief.".into() }];
+    let system = [SystemText { part: RequestPart::System, text: "You are brief.".into() }];
     let tools = [ToolDefinition {
         name: "load_skill".into(),
         title: "Load".into(),
@@ -43,7 +43,7 @@ async fn requests_are_taken_and_answers_stream() {
         for tools in [&[][..], &tools] {
             for count in [1, 3, 5] {
                 let messages = &messages[..count];
-                let request = Request { system: &system, tools, messages, max_tokens: Some(24) };
+                let request = ModelRequest { system: &system, tools, messages, max_tokens: Some(24) };
                 let mut heard = String::new();
                 let mut on = |delta: Delta<'_>| {
                     if let Delta::Text(text) = delta {
@@ -53,7 +53,10 @@ async fn requests_are_taken_and_answers_stream() {
                 let answer = real(api).ask(&request, &CancellationToken::new(), &mut on).await.unwrap();
                 // It may say nothing, or one word: it is a small model.
                 assert_eq!(heard, answer.text);
-                assert!(matches!(answer.stop, Stop::End | Stop::Length | Stop::Tools), "{answer:?}");
+                assert!(
+                    matches!(answer.stop, FinishReason::End | FinishReason::Length | FinishReason::Tools),
+                    "{answer:?}"
+                );
                 // llama.cpp leaves `message_start` out, with what the request cost, before some answers.
                 assert!(answer.usage.output.is_some(), "{answer:?}");
                 assert!(answer.usage.input.is_some() || api == Api::Anthropic, "{answer:?}");
@@ -66,7 +69,7 @@ async fn requests_are_taken_and_answers_stream() {
 #[ignore = "needs a model server"]
 async fn what_does_not_fit_is_told_apart() {
     let messages = [Message::user("All work and no play makes Jack a dull boy. ".repeat(20_000))];
-    let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: Some(8) };
+    let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: Some(8) };
     for api in APIS {
         let error = real(api).ask(&request, &CancellationToken::new(), &mut |_| {}).await.unwrap_err();
         assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
@@ -77,7 +80,7 @@ async fn what_does_not_fit_is_told_apart() {
 #[ignore = "needs a model server"]
 async fn an_answer_can_be_cancelled() {
     let messages = [Message::user("Tell me a very long story.")];
-    let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: Some(400) };
+    let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: Some(400) };
     for api in APIS {
         let cancel = CancellationToken::new();
         let error = real(api).ask(&request, &cancel, &mut |_| cancel.cancel()).await.unwrap_err();

@@ -2,7 +2,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use skillcue_agent::Message;
-use skillcue_agent::model::{Delta, ModelError, Request};
+use skillcue_agent::model::{Delta, ModelError, ModelRequest};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::{Reply, Server};
 use tokio_util::sync::CancellationToken;
@@ -79,7 +79,7 @@ async fn a_server_says_how_long_it_wants_to_be_left_alone() {
             });
             let cancel = CancellationToken::new();
             let messages = [Message::user("x")];
-            let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+            let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
             let mut on = |delta: Delta<'_>| {
                 if let Delta::Retry { wait, .. } = delta
                     && !wait.is_zero()
@@ -105,7 +105,7 @@ async fn many_who_are_told_the_same_do_not_come_back_all_at_once() {
     });
     let model = model(&server, APIS[0]);
     let messages = [Message::user("x")];
-    let request = Request { system: &[], tools: &[], messages: &messages, max_tokens: None };
+    let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: None };
     let mut waits = std::collections::BTreeSet::new();
     for _ in 0..10 {
         let mut on = |delta: Delta<'_>| {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue_agent::{AgentError, Parts, Task, TaskDone, batch};
+use skillcue_agent::{AgentError, RequestTokens, Task, TaskDone, batch};
 use skillcue_base::ErrorInfo as _;
 
 use super::args::Args;
@@ -69,7 +69,7 @@ struct BatchAnswer<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     answers: Option<&'t [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<Parts>,
+    tokens: Option<RequestTokens>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<BatchUsage>,
     /// Problems that did not stop it.

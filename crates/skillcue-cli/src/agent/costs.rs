@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue_agent::{Parts, SessionSum, Sum, Summary, read_trace};
+use skillcue_agent::{CostSum, RequestTokens, SessionSum, Summary, read_trace};
 
 use crate::error::CliError;
 use crate::terminal::{paint, style};
@@ -15,7 +15,7 @@ pub(crate) struct CostRow {
     /// The turn's number, or a word.
     pub(crate) label: String,
     pub(crate) requests: u64,
-    pub(crate) parts: Parts,
+    pub(crate) parts: RequestTokens,
     /// Tokens as the provider counts them.
     pub(crate) input: u64,
     pub(crate) output: u64,
@@ -24,7 +24,7 @@ pub(crate) struct CostRow {
 }
 
 impl CostRow {
-    pub(crate) fn of(label: impl Into<String>, sum: &Sum) -> CostRow {
+    pub(crate) fn of(label: impl Into<String>, sum: &CostSum) -> CostRow {
         CostRow {
             label: label.into(),
             requests: sum.requests,
@@ -44,7 +44,7 @@ pub(crate) fn page(session: &SessionSum, columns: usize) -> String {
 }
 
 /// Like [`page`], of several things, which `head` names.
-pub(crate) fn pages(head: &str, rows: &[CostRow], total: &Sum, columns: usize) -> String {
+pub(crate) fn pages(head: &str, rows: &[CostRow], total: &CostSum, columns: usize) -> String {
     let table = table(head, rows, &CostRow::of("all", total));
     format!("{table}\n{}\n{}\n", chart(rows, columns), saved(total))
 }
@@ -80,7 +80,7 @@ fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
 
 impl CostRow {
     fn cells(&self) -> [String; 12] {
-        let Parts { system, skills_stable, skills_turn, tools, history } = self.parts;
+        let RequestTokens { system, skills_stable, skills_turn, tools, history } = self.parts;
         [
             self.label.clone(),
             thousands(self.requests),
@@ -150,7 +150,7 @@ fn chart(rows: &[CostRow], columns: usize) -> String {
 }
 
 /// Returns one bar. The ends of the parts are rounded, not the parts: so a bar is as long as its total.
-fn bar(parts: &Parts, most: u64, room: usize) -> String {
+fn bar(parts: &RequestTokens, most: u64, room: usize) -> String {
     let each = [parts.system, parts.skills_stable, parts.skills_turn, parts.tools, parts.history];
     let mut out = String::new();
     let (mut sum, mut drawn) = (0_u128, 0);
@@ -168,7 +168,7 @@ fn bar(parts: &Parts, most: u64, room: usize) -> String {
 
 /// Returns the cost of skills, with their part of the history and with the tools, beside the cost of every skill in
 /// every request.
-fn saved(sum: &Sum) -> String {
+fn saved(sum: &CostSum) -> String {
     let took = format!("skills and their tools took {} tokens", thousands(sum.skills));
     if sum.eager == 0 {
         return took;
@@ -199,7 +199,7 @@ mod tests {
 
     fn row(label: &str, parts: [u64; 5]) -> CostRow {
         let [system, skills_stable, skills_turn, tools, history] = parts;
-        let parts = Parts { system, skills_stable, skills_turn, tools, history };
+        let parts = RequestTokens { system, skills_stable, skills_turn, tools, history };
         CostRow { label: label.into(), requests: 1, parts, input: 1234, output: 5, cached: 0, latency_ms: 1_250 }
     }
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_was_saved() {
-        let mut sum = Sum::default();
+        let mut sum = CostSum::default();
         sum.skills = 655;
         assert_eq!(saved(&sum), "skills and their tools took 655 tokens");
         (sum.eager, sum.saved) = (13_000, 12_345);

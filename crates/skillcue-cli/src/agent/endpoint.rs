@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use skillcue::config::{AgentApi, AgentSection};
-use skillcue_agent::model::{Api, Endpoint, EndpointError, Overrides, Secret, Timing};
+use skillcue_agent::model::{Api, Endpoint, EndpointError, Overrides, RequestTiming, Secret};
 
 use crate::cli::words;
 use crate::error::CliError;
@@ -91,8 +91,8 @@ fn with_files(
     Endpoint::resolve(model, &over, variable)
 }
 
-fn timing(section: &AgentSection) -> Timing {
-    let mut timing = Timing::default();
+fn timing(section: &AgentSection) -> RequestTiming {
+    let mut timing = RequestTiming::default();
     timing.attempts = section.attempts.map_or(timing.attempts, |attempts| attempts.max(1));
     timing.backoff = section.backoff_ms.map_or(timing.backoff, Duration::from_millis);
     timing.idle = section.idle_s.map_or(timing.idle, Duration::from_secs);

@@ -22,8 +22,8 @@ use skillcue::workdir::WorkDir;
 use skillcue::{Counter, Mode, Skillcue};
 use skillcue_agent::model::Model;
 use skillcue_agent::{
-    About, Agent, AgentConsent, AgentError, AgentOptions, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
-    Sessions, SessionsError, Tracer, TurnReport,
+    About, Agent, AgentConsent, AgentError, AgentOptions, ConsentPolicy, Conversation, Hooks, Memory, MemoryProvider,
+    Sessions, SessionsError, Tracer, TurnEvent, TurnReport,
 };
 use skillcue_base::ErrorInfo as _;
 use tokio::runtime::Runtime;
@@ -185,7 +185,7 @@ impl AgentSetup {
     /// Runs the turn of one message. A signal ends it.
     pub(crate) fn turn(&self, conversation: &mut Conversation, message: &str) -> Result<TurnReport, AgentError> {
         let cancel = self.interrupts.begin();
-        let events = |event: &Event<'_>| {
+        let events = |event: &TurnEvent<'_>| {
             self.screen.show(event);
             // Tokens of an answer that is not read would be wasted.
             if self.screen.is_unread() {
@@ -271,11 +271,11 @@ fn options(args: &Args, section: &AgentSection, counter: Option<Counter>) -> Age
 
 /// Returns what is allowed without asking: by flags, else by the settings. In a batch, which runs unattended, only
 /// flags count.
-fn policy(args: &Args, section: &AgentSection) -> Policy {
+fn policy(args: &Args, section: &AgentSection) -> ConsentPolicy {
     let configured = section.allow.as_deref().filter(|_| args.batch.is_none()).unwrap_or_default();
     let allowed = if args.allow.is_empty() { configured } else { &args.allow };
     let has = |kind| allowed.contains(&kind) || allowed.contains(&AgentAllow::All);
-    Policy { skills: has(AgentAllow::Skills), scripts: has(AgentAllow::Scripts), tools: has(AgentAllow::Tools) }
+    ConsentPolicy { skills: has(AgentAllow::Skills), scripts: has(AgentAllow::Scripts), tools: has(AgentAllow::Tools) }
 }
 
 fn memory(args: &Args, section: &AgentSection, places: &AgentDirs) -> Option<(PathBuf, Option<Arc<Memory>>)> {

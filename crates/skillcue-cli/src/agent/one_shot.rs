@@ -1,6 +1,6 @@
 //! `-p`: one message, one answer.
 
-use skillcue_agent::model::Stop;
+use skillcue_agent::model::FinishReason;
 use skillcue_agent::{AgentError, Conversation, TurnReport};
 
 use super::args::Args;
@@ -68,12 +68,12 @@ fn print_outcome(setup: &AgentSetup, outcome: &Result<TurnReport, AgentError>, c
 /// Warns of an answer that was cut short or refused.
 pub(crate) fn warn_if_cut(report: &TurnReport, context: &Context) {
     match &report.stop {
-        Stop::Length => context.terminal.warn(
+        FinishReason::Length => context.terminal.warn(
             "cut",
             "the answer is as long as it may be, and not finished",
             "say `go on`, or allow more with --max-tokens",
         ),
-        Stop::Refused => {
+        FinishReason::Refused => {
             context.terminal.warn("refused", "the model, or its provider, refuses to answer", "ask in another way");
         }
         _ => {}

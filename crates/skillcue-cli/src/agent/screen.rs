@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::{Mutex, MutexGuard};
 
-use skillcue_agent::Event;
+use skillcue_agent::TurnEvent;
 
 use crate::progress::ProgressIndicator;
 use crate::terminal::{Terminal, paint, style};
@@ -93,13 +93,13 @@ impl Screen {
     }
 
     /// Shows an event.
-    pub(crate) fn show(&self, event: &Event<'_>) {
+    pub(crate) fn show(&self, event: &TurnEvent<'_>) {
         if self.mode == OutputMode::Json {
             return self.json_line(event);
         }
         let state = &mut *self.lock();
         match event {
-            Event::Request { turn, round, tokens } => {
+            TurnEvent::Request { turn, round, tokens } => {
                 if self.verbose {
                     let total = text::thousands(tokens.total());
                     self.dim(state, &format!("turn {turn}, request {round}: {total} tokens"));
@@ -107,36 +107,36 @@ impl Screen {
                 state.streamed.clear();
                 state.waiting = Some(ProgressIndicator::spinner(format!("waiting for {}", self.model)));
             }
-            Event::Text { text } if self.mode == OutputMode::Stream => {
+            TurnEvent::Text { text } if self.mode == OutputMode::Stream => {
                 state.waiting = None;
                 state.streamed.push_str(text);
                 state.print(&self.terminal, &text::visible_prose(text));
             }
-            Event::Retry { attempt, wait_ms, why } => {
+            TurnEvent::Retry { attempt, wait_ms, why } => {
                 let seconds = wait_ms.div_ceil(100);
                 let line = format!("attempt {attempt} in {}.{} s: {}", seconds / 10, seconds % 10, text::one_line(why));
                 self.dim(state, &line);
                 state.streamed.clear();
                 state.waiting = Some(ProgressIndicator::spinner(format!("waiting for {}", self.model)));
             }
-            Event::Call { name, arguments, .. } => {
+            TurnEvent::Call { name, arguments, .. } => {
                 let line = format!("→ {} {}", text::one_line(name), text::one_line(arguments));
                 let line = text::cut(&line, self.columns()).into_owned();
                 self.dim(state, &line);
                 state.waiting = Some(ProgressIndicator::spinner(format!("calling {}", text::one_line(name))));
             }
-            Event::Result { name, text, is_error, .. } => self.result(state, name, text, *is_error),
-            Event::Problem { provider, message } => {
+            TurnEvent::Result { name, text, is_error, .. } => self.result(state, name, text, *is_error),
+            TurnEvent::Problem { provider, message } => {
                 state.waiting = None;
                 let head = paint(style::WARNING, format_args!("warning[{}]", text::one_line(provider)));
                 self.say(state, &format!("{head}: {}", text::one_line(message)));
             }
-            Event::Compacted { before, after, messages, summarised, .. } => {
+            TurnEvent::Compacted { before, after, messages, summarised, .. } => {
                 let how = if *summarised { "summarised" } else { "left out" };
                 let count = text::count(*messages, "earlier message");
                 self.dim(state, &format!("{count} {how}, to make room: {before} → {after} tokens"));
             }
-            Event::Context { provider, tokens, tier, skills, files } if self.verbose => {
+            TurnEvent::Context { provider, tokens, tier, skills, files } if self.verbose => {
                 let mut line = format!("{}: {tokens} tokens", text::one_line(provider));
                 if let Some(tier) = tier {
                     let _ = write!(line, ", tier {tier}");
@@ -153,7 +153,7 @@ impl Screen {
                 }
                 self.dim(state, &line);
             }
-            Event::Answer { text, .. } => self.answer(state, text),
+            TurnEvent::Answer { text, .. } => self.answer(state, text),
             _ => {}
         }
     }

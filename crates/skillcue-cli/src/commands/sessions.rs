@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillcue_agent::{Listed, Message, Saved, Sessions, ToolCall, ToolResult};
+use skillcue_agent::{Message, SavedSession, SessionSummary, Sessions, ToolCall, ToolResult};
 use skillcue_base::rfc3339;
 
 use crate::agent::dirs::AgentDirs;
@@ -98,7 +98,7 @@ fn table(all: &[Listed], columns: Option<usize>) -> String {
     out
 }
 
-fn row(session: &Listed, now: SystemTime) -> [String; 5] {
+fn row(session: &SessionSummary, now: SystemTime) -> [String; 5] {
     let first = match &session.problem {
         Some(problem) => format!("({})", text::one_line(problem)),
         None => text::one_line(&session.first),
@@ -136,7 +136,7 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
     };
     let saved = sessions.read(id)?;
     let earlier = saved.earlier();
-    let Saved { id, about, messages, loaded, turns, repaired, .. } = &saved;
+    let SavedSession { id, about, messages, loaded, turns, repaired, .. } = &saved;
     let document = json!({
         "id": id,
         "model": about.model,

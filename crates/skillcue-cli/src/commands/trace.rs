@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use skillcue_agent::{Line, Summary, list_traces, read_trace};
+use skillcue_agent::{Summary, TraceLine, list_traces, read_trace};
 
 use crate::agent::costs::{self, CostRow};
 use crate::agent::dirs::AgentDirs;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let files = files(args, context)?;
-    let (mut lines, mut problems): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut lines, mut problems): (Vec<TraceLine>, Vec<String>) = (Vec::new(), Vec::new());
     for file in &files {
         let traced = read_trace(file)?;
         lines.extend(traced.lines);

@@ -2,10 +2,10 @@ use serde_json::json;
 use skillcue::tools::ToolDefinition;
 
 use super::*;
-use crate::model::{Answer, Delta, SystemText};
-use crate::{Origin, Part, Piece, ToolCall, ToolResult};
+use crate::model::{Delta, ModelAnswer, SystemText};
+use crate::{Piece, PieceOrigin, RequestPart, ToolCall, ToolResult};
 
-fn read(events: &[Value]) -> Result<Answer, RequestError> {
+fn read(events: &[Value]) -> Result<ModelAnswer, RequestError> {
     let mut on = |_: Delta<'_>| {};
     let mut draft = Draft::new(&mut on);
     for data in events {
@@ -29,12 +29,15 @@ fn tool(name: &'static str) -> ToolDefinition {
 fn a_request_has_blocks_and_two_marks() {
     let mark = json!({"type": "ephemeral"});
     let system = [
-        SystemText { part: Part::System, text: "a".into() },
-        SystemText { part: Part::SkillsStable, text: "b".into() },
-        SystemText { part: Part::SkillsStable, text: " \n".into() },
+        SystemText { part: RequestPart::System, text: "a".into() },
+        SystemText { part: RequestPart::SkillsStable, text: "b".into() },
+        SystemText { part: RequestPart::SkillsStable, text: " \n".into() },
     ];
-    let piece =
-        |text: &str| Piece { provider: Origin::Provider("p".into()), part: Part::SkillsTurn, text: text.into() };
+    let piece = |text: &str| Piece {
+        provider: PieceOrigin::Provider("p".into()),
+        part: RequestPart::SkillsTurn,
+        text: text.into(),
+    };
     let calls = vec![
         ToolCall { id: "1".into(), name: "add".into(), arguments: "{ \"x\": 1 }".into() },
         ToolCall { id: "2".into(), name: "no.such".into(), arguments: "[]".into() },
@@ -52,7 +55,7 @@ fn a_request_has_blocks_and_two_marks() {
         Message::user("and?"),
     ];
     let tools = [tool("add"), tool("sub")];
-    let request = Request { system: &system, tools: &tools, messages: &messages, max_tokens: None };
+    let request = ModelRequest { system: &system, tools: &tools, messages: &messages, max_tokens: None };
     let plain = json!({"name": "add", "description": "Does.", "input_schema": {"type": "object"}});
     let mut other = plain.clone();
     other["name"] = "sub".into();
@@ -70,11 +73,11 @@ fn a_request_has_blocks_and_two_marks() {
                 {"type": "text", "text": "and?", "cache_control": mark}]},
         ],
     });
-    assert_eq!(body(&request, &Names::new(&request, MAX_NAME), "m"), expected);
+    assert_eq!(body(&request, &WireNames::new(&request, MAX_NAME), "m"), expected);
 
     // Without instructions the tools are marked, and without both only the conversation.
-    let bare = Request { system: &[], tools: &tools, messages: &[Message::user(" ")], max_tokens: Some(5) };
-    let written = body(&bare, &Names::new(&bare, MAX_NAME), "m");
+    let bare = ModelRequest { system: &[], tools: &tools, messages: &[Message::user(" ")], max_tokens: Some(5) };
+    let written = body(&bare, &WireNames::new(&bare, MAX_NAME), "m");
     assert_eq!((&written["tools"][1]["cache_control"], written["tools"][0].get("cache_control")), (&mark, None));
     let nothing = json!([{"role": "user", "content": [{"type": "text", "text": "(nothing)", "cache_control": mark}]}]);
     assert_eq!((&written["messages"], &written["max_tokens"], written.get("system")), (&nothing, &json!(5), None));
@@ -113,7 +116,7 @@ fn a_stream_is_read() {
     let calls: Vec<(&str, &str)> =
         answer.calls.iter().map(|call| (call.id.as_str(), call.arguments.as_str())).collect();
     assert_eq!(calls, [("t1", "{\"x\":1}"), ("t2", "{}")]);
-    assert_eq!((answer.text.as_str(), answer.stop, answer.attempts), ("a", Stop::Tools, 2));
+    assert_eq!((answer.text.as_str(), answer.stop, answer.attempts), ("a", FinishReason::Tools, 2));
     assert_eq!((answer.usage.input, answer.usage.cached, answer.usage.output), (Some(33), Some(20), Some(7)));
     assert_eq!(
         answer.usage.raw,
@@ -139,11 +142,11 @@ fn a_stream_may_begin_in_the_middle() {
 #[test]
 fn why_it_stopped() {
     for (word, stop) in [
-        ("end_turn", Stop::End),
-        ("stop_sequence", Stop::End),
-        ("max_tokens", Stop::Length),
-        ("refusal", Stop::Refused),
-        ("pause_turn", Stop::Other("pause_turn".into())),
+        ("end_turn", FinishReason::End),
+        ("stop_sequence", FinishReason::End),
+        ("max_tokens", FinishReason::Length),
+        ("refusal", FinishReason::Refused),
+        ("pause_turn", FinishReason::Other("pause_turn".into())),
     ] {
         let end = json!({"type": "message_delta", "delta": {"stop_reason": word}, "usage": {"output_tokens": 1}});
         assert_eq!(read(&[end]).unwrap().stop, stop);

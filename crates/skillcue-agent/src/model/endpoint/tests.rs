@@ -125,7 +125,7 @@ fn keys_go_to_strangers_over_https_alone() {
 fn addresses_may_be_written_in_several_ways() {
     let at = |api: Api, base_url: &str| {
         let (model, base_url) = ("m".to_owned(), base_url.to_owned());
-        Endpoint { api, model, base_url, key: None, timing: Timing::default() }.url().unwrap().to_string()
+        Endpoint { api, model, base_url, key: None, timing: RequestTiming::default() }.url().unwrap().to_string()
     };
     for base in ["http://h/v1", "http://h/v1/", " http://h/v1// ", "http://h/v1/chat/completions"] {
         assert_eq!(at(Api::OpenAi, base), "http://h/v1/chat/completions");

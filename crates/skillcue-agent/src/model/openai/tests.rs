@@ -2,12 +2,12 @@ use serde_json::json;
 use skillcue::tools::ToolDefinition;
 
 use super::*;
-use crate::model::{Answer, Delta, SystemText};
-use crate::{Origin, Part, Piece, ToolCall, ToolResult};
+use crate::model::{Delta, ModelAnswer, SystemText};
+use crate::{Piece, PieceOrigin, RequestPart, ToolCall, ToolResult};
 
-const DIALECT: Dialect = Dialect { new_limit: false, wants_usage: true };
+const DIALECT: OpenAiDialect = OpenAiDialect { new_limit: false, wants_usage: true };
 
-fn read(events: &[Value]) -> Result<Answer, RequestError> {
+fn read(events: &[Value]) -> Result<ModelAnswer, RequestError> {
     let mut on = |_: Delta<'_>| {};
     let mut draft = Draft::new(&mut on);
     for data in events {
@@ -17,7 +17,7 @@ fn read(events: &[Value]) -> Result<Answer, RequestError> {
     Ok(draft.finish(&[], 1))
 }
 
-fn deltas(deltas: &[Value]) -> Result<Answer, RequestError> {
+fn deltas(deltas: &[Value]) -> Result<ModelAnswer, RequestError> {
     let chunk = |delta: &Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
     let mut events: Vec<Value> = deltas.iter().map(chunk).collect();
     events.push(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
@@ -27,7 +27,7 @@ fn deltas(deltas: &[Value]) -> Result<Answer, RequestError> {
 fn calls(parts: &[Value]) -> Vec<(String, String, String)> {
     let parts: Vec<Value> = parts.iter().map(|part| json!({"tool_calls": part})).collect();
     let answer = deltas(&parts).unwrap();
-    assert_eq!(answer.stop, Stop::Tools);
+    assert_eq!(answer.stop, FinishReason::Tools);
     answer.calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
 }
 
@@ -38,11 +38,15 @@ fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
 #[test]
 fn a_request_is_written_as_plainly_as_possible() {
     let system = [
-        SystemText { part: Part::System, text: "a".into() },
-        SystemText { part: Part::System, text: String::new() },
-        SystemText { part: Part::SkillsStable, text: "b\n".into() },
+        SystemText { part: RequestPart::System, text: "a".into() },
+        SystemText { part: RequestPart::System, text: String::new() },
+        SystemText { part: RequestPart::SkillsStable, text: "b\n".into() },
     ];
-    let piece = Piece { provider: Origin::Provider("p".into()), part: Part::SkillsTurn, text: "context\n\n".into() };
+    let piece = Piece {
+        provider: PieceOrigin::Provider("p".into()),
+        part: RequestPart::SkillsTurn,
+        text: "context\n\n".into(),
+    };
     let calls = vec![
         ToolCall { id: "1".into(), name: "add".into(), arguments: "{ \"x\": 1 }".into() },
         ToolCall { id: "2".into(), name: "no.such".into(), arguments: "{".into() },
@@ -65,7 +69,7 @@ fn a_request_is_written_as_plainly_as_possible() {
         input_schema: json!({"type": "object"}),
         read_only: true,
     }];
-    let request = Request { system: &system, tools: &tools, messages: &messages, max_tokens: Some(7) };
+    let request = ModelRequest { system: &system, tools: &tools, messages: &messages, max_tokens: Some(7) };
     let expected = json!({
         "model": "m", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 7,
         "tools": [{"type": "function", "function": {
@@ -80,13 +84,13 @@ fn a_request_is_written_as_plainly_as_possible() {
             {"role": "tool", "tool_call_id": "2", "content": ""},
         ],
     });
-    assert_eq!(body(&request, &Names::new(&request, MAX_NAME), "m", DIALECT), expected);
+    assert_eq!(body(&request, &WireNames::new(&request, MAX_NAME), "m", DIALECT), expected);
 
-    let bare = Request { system: &[], tools: &[], messages: &messages[..1], max_tokens: Some(7) };
+    let bare = ModelRequest { system: &[], tools: &[], messages: &messages[..1], max_tokens: Some(7) };
     let expected = json!({"model": "m", "stream": true, "max_completion_tokens": 7,
         "messages": [{"role": "user", "content": "broken off"}]});
     assert_eq!(
-        body(&bare, &Names::new(&bare, MAX_NAME), "m", Dialect { new_limit: true, wants_usage: false }),
+        body(&bare, &WireNames::new(&bare, MAX_NAME), "m", OpenAiDialect { new_limit: true, wants_usage: false }),
         expected
     );
 }
@@ -186,7 +190,7 @@ fn words_thoughts_and_refusals() {
     event("[DONE]", &mut draft).unwrap();
     event("whatever comes then", &mut draft).unwrap();
     let answer = draft.finish(&[], 1);
-    assert_eq!((answer.text.as_str(), answer.stop), ("abno", Stop::Refused));
+    assert_eq!((answer.text.as_str(), answer.stop), ("abno", FinishReason::Refused));
     assert_eq!(heard, ["Thinking(\"hm\")", "Thinking(\"so\")", "Text(\"a\")", "Text(\"b\")", "Text(\"no\")"]);
     assert!(answer.first.is_some());
 }
@@ -194,11 +198,11 @@ fn words_thoughts_and_refusals() {
 #[test]
 fn why_it_stopped() {
     for (word, stop) in [
-        ("stop", Stop::End),
-        ("tool_calls", Stop::End),
-        ("length", Stop::Length),
-        ("content_filter", Stop::Refused),
-        ("a\nb", Stop::Other("a\\nb".into())),
+        ("stop", FinishReason::End),
+        ("tool_calls", FinishReason::End),
+        ("length", FinishReason::Length),
+        ("content_filter", FinishReason::Refused),
+        ("a\nb", FinishReason::Other("a\\nb".into())),
     ] {
         assert_eq!(read(&[json!({"choices": [{"delta": {}, "finish_reason": word}]})]).unwrap().stop, stop);
     }
