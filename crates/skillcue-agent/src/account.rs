@@ -1,4 +1,4 @@
-//! What a request costs, part by part.
+//! Counts of a request's tokens, part by part.
 
 use skillcue::Tokens;
 use skillcue::disclose::TokenCounter;
@@ -6,8 +6,8 @@ use skillcue::disclose::TokenCounter;
 use crate::model::ModelRequest;
 use crate::{Message, RequestPart, RequestTokens};
 
-/// Counts every text of a request as what it is. `turn` is the place of the message that began the turn: what stands
-/// before it is history, whatever it was when it was new.
+/// Counts every text of a request as its part. `turn` is the index of the message that began the turn: everything before
+/// it is history, whatever it was when it was new.
 ///
 /// ```
 /// use skillcue::Counter;
@@ -28,7 +28,7 @@ pub fn account(request: &ModelRequest<'_>, turn: usize, counter: &dyn TokenCount
     parts
 }
 
-/// What of the history is documentation of skills: shown in earlier turns, or loaded at any time.
+/// Returns how much of the history is documentation of skills: shown in earlier turns, or loaded at any time.
 pub(crate) fn skills_in_history(request: &ModelRequest<'_>, turn: usize, counter: &dyn TokenCounter) -> Tokens {
     let of = |(at, message): (usize, &Message)| match message {
         Message::User { context, .. } if at < turn => {
@@ -44,7 +44,7 @@ pub(crate) fn skills_in_history(request: &ModelRequest<'_>, turn: usize, counter
     Tokens(request.messages.iter().enumerate().map(of).sum())
 }
 
-/// Every text of a request, with the part that it belongs to. Nothing is sent that does not come by here.
+/// Visits every text of a request, with its part. Nothing is sent that is not visited here.
 fn each_text(request: &ModelRequest<'_>, turn: usize, see: &mut dyn FnMut(RequestPart, &str)) {
     for text in request.system {
         see(text.part, &text.text);

@@ -11,13 +11,13 @@ use crate::{Agent, AgentConsent, AgentError, Conversation, Hooks, TurnEvent, Tur
 /// A conversation to be held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// What tells it apart from others.
+    /// Its id, which no other task has.
     pub id: String,
-    /// What the user says, turn by turn.
+    /// The user's messages, turn by turn.
     pub messages: Vec<String>,
 }
 
-/// What came of it.
+/// The outcome of a task.
 #[derive(Debug)]
 pub struct TaskDone {
     /// The task's id.
@@ -26,9 +26,9 @@ pub struct TaskDone {
     pub session: String,
     /// The answers, turn by turn, up to the one that failed.
     pub answers: Vec<String>,
-    /// What went wrong beside, and did not stop it.
+    /// Problems that did not stop it.
     pub problems: Vec<String>,
-    /// Of the last turn: what came of it, or why it has no answer.
+    /// The report of the last turn, or the reason why it has no answer.
     pub outcome: Result<TurnReport, AgentError>,
 }
 

@@ -1,4 +1,4 @@
-//! Asks a person before a model loads a skill of a checkout, and before it runs something.
+//! Consent in the agent: a person is asked before a model loads a skill of a checkout, and before it runs something.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -13,13 +13,13 @@ use skillcue_base::is_hidden;
 use skillcue_catalog::ContentId;
 use tokio_util::sync::CancellationToken;
 
-/// What a model is told when the user does not want to go on.
+/// The error for the model when the user does not want to go on.
 const INTERRUPTED: &str = "The user has interrupted the turn.";
 
-/// How often a skill may change while somebody is asked about it.
-const CHANGES: usize = 3;
+/// The most times that a skill may change while the user is asked about it.
+const MAX_CHANGES: usize = 3;
 
-/// What is allowed without asking.
+/// The kinds of calls that are allowed without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConsentPolicy {
     /// Loading skills that are not allowed yet: those of a checkout.
@@ -31,7 +31,7 @@ pub struct ConsentPolicy {
 }
 
 impl ConsentPolicy {
-    /// Everything.
+    /// Allows everything.
     pub const ALL: ConsentPolicy = ConsentPolicy { skills: true, scripts: true, tools: true };
 
     fn allows(self, part: SkillPart) -> bool {
@@ -96,7 +96,7 @@ struct Inner {
     hint: Option<fn(&'static str) -> String>,
     /// Consent for one conversation: its id, the subject, the content.
     session: Mutex<HashSet<(String, Subject, ContentId)>>,
-    /// Whoever asks holds it, so that a person hears one question at a time.
+    /// Held while a question is asked, so that a person hears one at a time.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -153,7 +153,7 @@ impl AgentConsent {
         question(SkillPart::Skill, skill, "").is_ok_and(|question| self.0.gate.answer(&question).is_allowed())
     }
 
-    /// Whether a call may be made. If not, why not, in a sentence for the model.
+    /// Decides whether a call may be made. The error is the reason, in a sentence for the model.
     pub(crate) async fn decide(
         &self,
         session: &str,
@@ -183,11 +183,11 @@ impl AgentConsent {
             turn = self.0.asking.lock() => turn,
             () = cancel.cancelled() => return Err(INTERRUPTED.to_owned()),
         };
-        // Meanwhile somebody may have answered the same question.
+        // Meanwhile the user may have answered an equal question.
         if self.is_allowed(session, &question) {
             return Ok(());
         }
-        for times in 0..CHANGES {
+        for times in 0..MAX_CHANGES {
             let (this, mut shown) = (self.clone(), question.clone());
             shown.details.has_changed = times > 0;
             let asked = move || this.0.asker.as_ref().and_then(|asker| asker.ask(&shown));

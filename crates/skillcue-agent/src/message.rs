@@ -1,4 +1,4 @@
-//! A conversation as it is kept: what was said, in the order in which models are told it.
+//! A conversation as it is kept: its messages, in the order in which models read them.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,23 +19,23 @@ use crate::RequestPart;
 #[serde(tag = "role", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Message {
-    /// What the user said, and what context providers put before it.
+    /// A message of the user, and the context that providers put before it.
     User {
-        /// What came with it, in the order in which it is sent; the model reads it before the text.
+        /// The context, in the order in which it is sent; the model reads it before the text.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         context: Vec<Piece>,
         /// The user's words.
         text: String,
     },
-    /// What the model said, and which tools it called.
+    /// A message of the model, and the tools that it called.
     Assistant {
         /// Its words; may be empty if it called tools.
         text: String,
-        /// What it called, in its order.
+        /// Its calls, in its order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
     },
-    /// What the tools returned: one result for each call of the message before, in the same order.
+    /// The results of tools: one result for each call of the message before, in the same order.
     Tools {
         /// The results.
         results: Vec<ToolResult>,
@@ -48,9 +48,9 @@ pub enum Message {
 pub struct Piece {
     /// Its origin.
     pub provider: PieceOrigin,
-    /// As what it counts in the turn that it was added in. Later, it is history.
+    /// The part that it counts as in the turn that it was added in. Later, it is history.
     pub part: RequestPart,
-    /// Exactly what is sent, with what separates it from what comes next.
+    /// The text exactly as it is sent, with the separator behind it.
     pub text: String,
 }
 
@@ -70,7 +70,7 @@ pub struct Piece {
 pub enum PieceOrigin {
     /// The disclosure of skills.
     Skills,
-    /// The user, who loaded a skill.
+    /// The user, by loading a skill.
     User,
     /// The summary of earlier messages.
     Summary,
@@ -118,7 +118,7 @@ impl From<PieceOrigin> for String {
 /// A tool that the model called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// What its result refers to.
+    /// The id that its result refers to.
     pub id: String,
     /// The tool.
     pub name: String,
@@ -126,14 +126,14 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// What a tool returned.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The call that it belongs to.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What the model reads, byte for byte what the tool returned.
+    /// The text for the model, byte for byte as the tool returned it.
     pub text: String,
     /// Whether it failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -141,12 +141,12 @@ pub struct ToolResult {
 }
 
 impl Message {
-    /// What a user said, with nothing beside it.
+    /// Makes a message of the user, without context.
     pub fn user(text: impl Into<String>) -> Message {
         Message::User { context: Vec::new(), text: text.into() }
     }
 
-    /// What a model said, without calling anything.
+    /// Makes a message of the model, without calls.
     pub fn assistant(text: impl Into<String>) -> Message {
         Message::Assistant { text: text.into(), calls: Vec::new() }
     }

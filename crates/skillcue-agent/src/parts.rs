@@ -1,4 +1,4 @@
-//! Which part of a request costs what.
+//! The cost of a request, part by part.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
@@ -12,13 +12,13 @@ use skillcue::Tokens;
 pub enum RequestPart {
     /// The instructions that never change.
     System,
-    /// What is disclosed of skills in every turn alike.
+    /// Disclosure of skills that is in every turn alike.
     SkillsStable,
-    /// What is disclosed of skills for this turn.
+    /// Disclosure of skills for this turn.
     SkillsTurn,
     /// The definitions of tools.
     Tools,
-    /// The conversation: messages, calls and results, and what memory recalls.
+    /// The conversation: messages, calls and results, and recalled facts.
     History,
 }
 
@@ -54,7 +54,7 @@ pub struct RequestTokens {
 }
 
 impl RequestTokens {
-    /// The sum of all parts.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
         // Numbers from a file may be any.
         [self.system, self.skills_stable, self.skills_turn, self.tools, self.history]

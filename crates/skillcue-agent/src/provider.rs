@@ -1,4 +1,4 @@
-//! Who adds context to a turn.
+//! Context providers, which add context to a turn.
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +12,7 @@ use crate::{Message, RequestPart};
 /// A future that can be sent to another thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Adds context to the turns of one conversation, and hears what came of them.
+/// Adds context to the turns of one conversation, and is notified of their outcome.
 ///
 /// Skills are one, memory is another. Several compose: each is asked, in order, and what they say is sent in that order.
 /// One that fails, panics or takes too long is left out of the turn, which goes on without it.
@@ -34,13 +34,13 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// }
 /// ```
 pub trait ContextProvider: Send {
-    /// What tells it apart from others, in traces and in what people are told.
+    /// Returns its name, in traces and for people.
     fn name(&self) -> &str;
 
-    /// What the model should see beside the last of these messages, which is the user's.
+    /// Returns the context for the last of these messages, which is the user's.
     fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<TurnContext, ProviderError>>;
 
-    /// What came of the turn: the messages that were sent last, and the model's answer to them.
+    /// Takes the outcome of the turn: the messages that were sent last, and the model's answer to them.
     fn after_turn<'a>(
         &'a mut self,
         request: &'a [Message],
@@ -70,30 +70,30 @@ pub trait ContextProvider: Send {
     }
 }
 
-/// What a provider adds.
+/// The context that a provider adds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnContext {
-    /// What goes with the instructions, and is the same in every turn; empty if there is nothing.
+    /// The text that goes with the instructions, equal in every turn; empty if there is none.
     pub stable: String,
-    /// What goes with the user's message, and as what it counts; empty if there is nothing.
+    /// The text that goes with the user's message; empty if there is none.
     pub turn: String,
-    /// As what the turn's text counts.
+    /// The part that the turn's text counts as.
     pub part: Option<RequestPart>,
 }
 
 impl TurnContext {
-    /// Something that goes with this turn alone.
+    /// Makes a context for this turn alone.
     pub fn turn(part: RequestPart, text: impl Into<String>) -> TurnContext {
         TurnContext { turn: text.into(), part: Some(part), ..TurnContext::default() }
     }
 }
 
-/// Why a provider has nothing to add.
+/// The reason why a provider has nothing to add.
 #[derive(Debug, thiserror::Error)]
 pub struct ProviderError(String);
 
 impl ProviderError {
-    /// Says why, in one sentence.
+    /// Makes an error of a reason, in one sentence.
     pub fn new(why: impl fmt::Display) -> ProviderError {
         ProviderError(why.to_string())
     }

@@ -1,4 +1,4 @@
-//! Skills in a conversation: what it knows of them, and what discloses them.
+//! Skills in a conversation: their state, and their disclosure.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl SkillsState {
 /// Discloses skills: for each message as much as it calls for.
 pub(crate) struct SkillsProvider {
     skills: Arc<Skillcue>,
-    /// Where the user works, if that counts.
+    /// The directory in which the user works, if that counts.
     work_dir: Option<WorkDir>,
 }
 

@@ -1,4 +1,4 @@
-//! The tools that a model calls.
+//! Calls of tools by a model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::{AgentOptions, Conversation, Hooks, TurnEvent, providers};
 use crate::consent::PendingCall;
 use crate::{ToolCall, ToolResult};
 
-/// How long a tool may take to end once nobody waits for its result. They kill what they run at once.
-const ENDING: Duration = Duration::from_secs(10);
+/// The longest that a tool may take to end once the turn is interrupted. Tools kill their processes at once.
+const MAX_ENDING: Duration = Duration::from_secs(10);
 
-/// What comes of a call: the result, and what a session should remember of it.
+/// The outcome of a call: the result, and its effect on the session.
 type CallOutcome = (ToolResult, Option<Effect>);
 
 /// Runs the tools that the model called: those of context providers first, one by one; then those that load skills, so
@@ -120,7 +120,7 @@ async fn output(
         return fail("declined", &why);
     }
     let (known, cancel) = (Arc::clone(skills), hooks.cancel.clone());
-    let run = move || made(&known, &read, &loaded, &session, &cancel);
+    let run = move || call_tool(&known, &read, &loaded, &session, &cancel);
     let ended = tokio::select! {
         ended = tokio::task::spawn_blocking(run) => ended,
         () = too_late(hooks.cancel) => return fail("cancelled", "The user has interrupted the turn."),
@@ -135,14 +135,14 @@ async fn output(
     }
 }
 
-/// Waits until a tool has had its time to end, after it was told to.
+/// Waits until a tool has had its time to end, after the turn was cancelled.
 async fn too_late(cancel: &CancellationToken) {
     cancel.cancelled().await;
-    tokio::time::sleep(ENDING).await;
+    tokio::time::sleep(MAX_ENDING).await;
 }
 
-/// Calls the tool; if there is none of that name, says which there are.
-fn made(
+/// Calls the tool; if there is none of that name, returns the names that there are.
+fn call_tool(
     skills: &Skillcue,
     call: &Call,
     loaded: &[String],
@@ -156,7 +156,7 @@ fn made(
         .ok_or_else(|| skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect())
 }
 
-/// What a model wrote as arguments. Some write nothing where there are none.
+/// Parses the arguments that a model wrote. Some write nothing where there are none.
 fn arguments(written: &str) -> Result<Map<String, Value>, String> {
     if written.trim().is_empty() {
         return Ok(Map::new());

@@ -1,4 +1,4 @@
-//! Making a conversation shorter: old turns are summarised, skills stay.
+//! Compaction of a conversation: old turns are summarised, skills stay.
 
 use skillcue::{Budget, Tokens};
 
@@ -8,17 +8,17 @@ use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, summary
 use crate::model::ModelRequest;
 use crate::{Message, Piece, PieceOrigin, RequestPart, RequestTokens, account};
 
-/// So many of the last turns stay as they are, if they fit into a quarter of the window.
-const KEPT_TURNS: usize = 2;
+/// The most turns that stay as they are, from the last on, if they fit into a quarter of the window.
+const MAX_KEPT_TURNS: usize = 2;
 
-/// Who adds the summary.
+/// The name of the summary's origin.
 pub(super) const SUMMARY: &str = "summary";
 
-/// How documentation of skills begins: what is shown again after compaction.
+/// The beginning of documentation of skills, which is shown again after compaction.
 const DOCUMENTATION: &str = "## Relevant Skill Documentation\n";
 
 impl Agent {
-    /// How many tokens a request may have, as we count, so that there is room for an answer.
+    /// Returns how many tokens a request may have, as we count, so that there is room for an answer.
     pub(super) fn room(&self) -> u64 {
         // Where we only estimate, some of the window is kept back.
         let counted = Tokens(usize::try_from(self.options.window).unwrap_or(usize::MAX));
@@ -27,8 +27,8 @@ impl Agent {
         window - answer
     }
 
-    /// Whether a request of so many tokens, as we count, fits as far as we know: by what the provider counts, and by what
-    /// it has refused.
+    /// Returns whether a request of so many tokens, as we count, fits as far as we know: by the provider's counts, and by
+    /// the requests that it has refused.
     pub(super) fn fits(&self, conversation: &Conversation, tokens: RequestTokens) -> bool {
         let refused = conversation.refused.unwrap_or(u64::MAX);
         as_provider_counts(tokens, conversation.ratio) <= self.room() && tokens.total() < refused
@@ -47,7 +47,7 @@ impl Agent {
         if is_too_long {
             conversation.refused = Some(conversation.refused.unwrap_or(u64::MAX).min(before));
         }
-        // What must be sent anyway: if that is too much, a summary would be paid for in vain.
+        // The least that must be sent: if that is too much, a summary would be paid for in vain.
         let least = self.least(conversation, turn, prepared);
         if least > self.room() {
             return Err(self.full(least));
@@ -56,7 +56,7 @@ impl Agent {
             if self.fits(conversation, prepared.tokens) || turn.first == 0 {
                 break;
             }
-            // If the model has refused it, nobody knows how much fits: all that can go goes.
+            // If the model has refused it, the limit is unknown: all that can go goes.
             let all = everything || is_too_long;
             let boundary = if all { turn.first } else { self.boundary(conversation, turn) };
             if boundary > 0 {
@@ -80,7 +80,7 @@ impl Agent {
         AgentError::Full { tokens, window: self.options.window }
     }
 
-    /// What the instructions, the tools and this turn cost, with nothing but the last results of tools.
+    /// Returns the cost of the instructions, the tools and this turn, with nothing but the last results of tools.
     fn least(&self, conversation: &Conversation, turn: &UnderWay, prepared: &Prepared) -> u64 {
         let mut messages = conversation.messages[turn.first..].to_vec();
         without_results(&mut messages);
@@ -88,10 +88,10 @@ impl Agent {
         account(&ModelRequest { system, tools, messages: &messages, max_tokens: None }, 0, self.counter()).total()
     }
 
-    /// Before which message everything is summarised: at the beginning of a turn, never after that of this one.
+    /// Returns the message before which everything is summarised: at the beginning of a turn, never after that of this one.
     fn boundary(&self, conversation: &Conversation, turn: &UnderWay) -> usize {
         let mut boundary = turn.first;
-        for _ in 0..KEPT_TURNS {
+        for _ in 0..MAX_KEPT_TURNS {
             let is_user = |message: &Message| matches!(message, Message::User { .. });
             let Some(start) = conversation.messages[..boundary].iter().rposition(is_user) else { break };
             let cost = self.cost(&conversation.messages[start..turn.first]);
@@ -125,7 +125,7 @@ impl Agent {
             format!("{earlier}[{} earlier messages are left out: they did not fit any more.]", old.len())
         });
         let mut messages = conversation.messages[boundary..].to_vec();
-        // Bodies are shown again, all in one place; what else was said about skills in this turn stays.
+        // Bodies are shown again, all in one place; the rest of the disclosure of this turn stays.
         for (at, message) in messages.iter_mut().enumerate() {
             let Message::User { context, .. } = message else { continue };
             let is_now = at == turn.first - boundary;
@@ -154,7 +154,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The skills that were in use, shown again.
+    /// Shows the skills again that were in use.
     async fn rehydrated(&self, conversation: &mut Conversation) -> (Vec<String>, Option<Piece>) {
         let quarter = usize::try_from(self.options.window / 4).unwrap_or(usize::MAX);
         let usual = Budget::default();
@@ -179,7 +179,7 @@ impl Agent {
         (names, piece)
     }
 
-    /// Leaves out what tools returned earlier in this turn; what the model has not seen yet stays.
+    /// Leaves out results of tools from earlier in this turn; those that the model has not seen yet stay.
     fn leave_out_results(
         &self,
         conversation: &mut Conversation,
@@ -201,7 +201,7 @@ impl Agent {
 }
 
 /// Leaves out the results of all calls but the last ones, and of those that loaded skills: the session believes that those
-/// are in context. Says how many it was.
+/// are in context. Returns how many it was.
 fn without_results(messages: &mut [Message]) -> usize {
     let last = messages.iter().rposition(|message| matches!(message, Message::Tools { .. }));
     let mut count = 0;
@@ -219,7 +219,7 @@ fn without_results(messages: &mut [Message]) -> usize {
     count
 }
 
-/// A number of ours in the provider's tokens.
+/// Converts a number of our tokens to the provider's.
 pub(super) fn as_provider_counts(tokens: RequestTokens, ratio: f64) -> u64 {
     #[expect(
         clippy::cast_precision_loss,

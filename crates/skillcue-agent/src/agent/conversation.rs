@@ -1,4 +1,4 @@
-//! One conversation: what was said, what it knows of skills, where it is written down.
+//! One conversation: its messages, its state of skills, its file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub struct Conversation {
     loaded: Vec<String>,
     pub(super) turns: u64,
     pub(super) providers: Vec<TurnProvider>,
-    /// What each provider has said for the instructions, in their order.
+    /// The texts of providers for the instructions, in their order.
     pub(super) stable: Vec<SystemText>,
-    /// What the user has loaded since the last turn.
+    /// Skills that the user has loaded since the last turn.
     pending: Vec<Piece>,
     file: Option<SessionFile>,
-    /// Why it is no longer written down, until somebody has been told.
+    /// The reason why it is no longer written down, until it has been reported.
     trouble: Option<SessionsError>,
     /// How many tokens of the provider's one of ours is, as far as we have seen: never less than one.
     pub(super) ratio: f64,
@@ -48,7 +48,7 @@ impl fmt::Debug for Conversation {
 }
 
 impl Conversation {
-    /// A conversation that is written down nowhere.
+    /// Begins a conversation that is written down nowhere.
     pub fn new(id: impl Into<String>) -> Conversation {
         Conversation {
             id: id.into(),
@@ -67,7 +67,7 @@ impl Conversation {
         }
     }
 
-    /// A conversation that goes on from what was saved, and is written down as it happens.
+    /// Continues a saved conversation, which is written down as it happens.
     pub fn saved(file: SessionFile, saved: SavedSession) -> Conversation {
         let SavedSession { id, messages, skills, loaded, turns, .. } = saved;
         Conversation {
@@ -97,12 +97,12 @@ impl Conversation {
         self.providers.push(TurnProvider::Skills(SkillsProvider::new(Arc::clone(skills), work_dir)));
     }
 
-    /// What tells it apart from others.
+    /// Returns its id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What was said, as the model is told it.
+    /// Returns the messages, as the model reads them.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -115,38 +115,38 @@ impl Conversation {
         }
     }
 
-    /// The skills that the model, or the user for it, has loaded.
+    /// Returns the skills that the model, or the user for it, has loaded.
     pub fn loaded(&self) -> &[String] {
         &self.loaded
     }
 
-    /// How many turns there were.
+    /// Returns how many turns there were.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// What it remembers of skills.
+    /// Returns the skills that it has been shown.
     pub fn session(&self) -> Session {
         self.skills.session.clone()
     }
 
-    /// What was disclosed in the last turn.
+    /// Returns the disclosure of the last turn.
     pub fn disclosure(&self) -> Option<Disclosure> {
         self.skills.disclosure.clone()
     }
 
-    /// The files that counted in the last turn: those that its message names, then others that have changed.
+    /// Returns the files that counted in the last turn: those that its message names, then others that have changed.
     pub fn files(&self) -> Vec<String> {
         self.work_files().all()
     }
 
-    /// Like [`files`](Self::files), apart.
+    /// Like [`files`](Self::files), with the two kinds apart.
     pub fn work_files(&self) -> WorkFiles {
         self.skills.files.clone()
     }
 
-    /// Loads a skill for the model: it goes with the next message, in its envelope, which is returned. This is what the
-    /// user wants: nobody is asked, and a skill that hides from models is loaded, too.
+    /// Loads a skill for the model: it goes with the next message, in its envelope, which is returned. This is the
+    /// user's wish: there is no question, and a skill that hides from models is loaded, too.
     pub fn load(&mut self, skills: &Skillcue, name: &str, arguments: &str) -> Result<String, skillcue::Error> {
         let output = skills.load_envelope(name, &LoadRequest { arguments, ..LoadRequest::default() })?;
         if let Some(Effect::Loaded { name, arguments, content, .. }) = &output.effect {
@@ -160,7 +160,7 @@ impl Conversation {
         Ok(output.text)
     }
 
-    /// A skill's body is in context now.
+    /// Notes that a skill's body is in context now.
     pub(super) fn has_loaded(&mut self, name: &str, arguments: &str, content: &str) {
         self.skills.session.record_load_with(name, arguments, content);
         if !self.loaded.iter().any(|known| known == name) {
@@ -168,7 +168,7 @@ impl Conversation {
         }
     }
 
-    /// What goes with the next message because the user has said so.
+    /// Takes the skills that go with the next message because the user has loaded them.
     pub(super) fn take_pending(&mut self) -> Vec<Piece> {
         std::mem::take(&mut self.pending)
     }
@@ -179,14 +179,14 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// Writes down what the conversation is from here on.
+    /// Replaces the messages, in the file too.
     pub(super) fn replace(&mut self, messages: Vec<Message>, summary: String) {
         self.messages = messages;
         let record = SessionRecord::Compacted { messages: self.messages.clone(), skills: self.session(), summary };
         self.write(&record);
     }
 
-    /// Ends a turn: whatever happened, what is left can be sent to a model.
+    /// Ends a turn: whatever happened, the conversation can be sent to a model.
     pub(super) fn end_turn(&mut self, unfinished: Option<&str>) {
         if let Some(why) = unfinished {
             self.finish(why);
@@ -201,7 +201,7 @@ impl Conversation {
         self.write(&record);
     }
 
-    /// Why the conversation is no longer written down; says it once.
+    /// Takes the reason why the conversation is no longer written down: it is reported once.
     pub(super) fn take_trouble(&mut self) -> Option<SessionsError> {
         self.trouble.take()
     }
@@ -226,8 +226,8 @@ impl Conversation {
         }
     }
 
-    /// Writes something down. If that fails, the conversation goes on without: what is missing in the middle of a file
-    /// would make the rest of it wrong.
+    /// Appends a record to the file. If that fails, the conversation goes on without a file: a gap in the middle would make
+    /// the rest of it wrong.
     fn write(&mut self, record: &SessionRecord) {
         if let Some(file) = &mut self.file
             && let Err(error) = file.append(record)
@@ -238,7 +238,7 @@ impl Conversation {
     }
 }
 
-/// A text with what separates it from what comes next: a blank line, and after more than one line a rule, so that a model
+/// Returns a text with the separator behind it: a blank line, and after more than one line a rule, so that a model
 /// sees where the user's own words begin.
 pub(crate) fn apart(text: &str) -> String {
     let text = text.trim_end_matches('\n');

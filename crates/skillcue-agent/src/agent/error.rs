@@ -1,11 +1,11 @@
-//! Why a turn has no answer.
+//! Errors of a turn.
 
 use skillcue_base::ErrorInfo;
 
 use crate::model::ModelError;
 use crate::sessions::SessionsError;
 
-/// Why a turn has no answer. Whatever it is, the conversation can go on.
+/// The reason why a turn has no answer. Whatever it is, the conversation can go on.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum AgentError {
@@ -13,7 +13,7 @@ pub enum AgentError {
     #[error(transparent)]
     #[info(transparent)]
     Model(#[from] ModelError),
-    /// Somebody interrupted it.
+    /// The user interrupted it.
     #[error("the turn was interrupted")]
     #[info(code = "cancelled", hint = "the conversation is kept, and can go on")]
     Cancelled,
@@ -25,9 +25,9 @@ pub enum AgentError {
     #[error("the turn takes about {tokens} tokens, and the model's window has {window}")]
     #[info(code = "context_full", hint = "send a shorter message, or say how large the window really is")]
     Full {
-        /// What is needed.
+        /// The tokens that are needed.
         tokens: u64,
-        /// What there is.
+        /// The tokens that there are.
         window: u64,
     },
     /// We have made a mistake.

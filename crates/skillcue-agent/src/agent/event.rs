@@ -1,4 +1,4 @@
-//! What is heard of a turn while it goes on.
+//! Events of a turn while it goes on.
 
 use serde::Serialize;
 use skillcue::{Decision, Disclosure};
@@ -6,7 +6,7 @@ use skillcue::{Decision, Disclosure};
 use crate::model::FinishReason;
 use crate::{LineSkill, RequestTokens};
 
-/// Something that happened in a turn. As JSON, this is what `skillcue agent --json` prints, one a line.
+/// An event of a turn. As JSON, this is what `skillcue agent --json` prints, one a line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -18,14 +18,14 @@ pub enum TurnEvent<'e> {
     },
     /// A context provider added something.
     Context {
-        /// Which one.
+        /// Its name.
         provider: &'e str,
-        /// What it costs, with what goes into the instructions.
+        /// Its cost, with its text for the instructions.
         tokens: u64,
         /// How much of skills is disclosed, from 0 to 3.
         #[serde(skip_serializing_if = "Option::is_none")]
         tier: Option<u8>,
-        /// What became of the skills that matched.
+        /// The decisions about the skills that matched.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         skills: Vec<LineSkill>,
         /// The files that were taken to be what the turn is about.
@@ -34,9 +34,9 @@ pub enum TurnEvent<'e> {
     },
     /// Something went wrong, and the turn goes on without it.
     Problem {
-        /// Whose problem it is: a context provider's name, `session` or `trace`.
+        /// The part that has the problem: a context provider's name, `session` or `trace`.
         provider: &'e str,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// The model is asked.
@@ -45,7 +45,7 @@ pub enum TurnEvent<'e> {
         turn: u64,
         /// Which request of the turn.
         round: u32,
-        /// What it costs.
+        /// Its cost.
         tokens: RequestTokens,
     },
     /// The next words of an answer.
@@ -53,18 +53,18 @@ pub enum TurnEvent<'e> {
         /// The words.
         text: &'e str,
     },
-    /// What the model thinks aloud.
+    /// The model's thinking.
     Thinking {
         /// The words.
         text: &'e str,
     },
-    /// The request failed and is made again: what came of it so far does not count.
+    /// The request failed and is made again: its words so far do not count.
     Retry {
         /// Which attempt comes next.
         attempt: u32,
         /// How long it is waited for.
         wait_ms: u64,
-        /// What went wrong.
+        /// The error.
         why: &'e str,
     },
     /// The model calls a tool.
@@ -82,16 +82,16 @@ pub enum TurnEvent<'e> {
         id: &'e str,
         /// The tool.
         name: &'e str,
-        /// What it returned, and the model reads.
+        /// Its result, which the model reads.
         text: &'e str,
         /// Whether it failed.
         is_error: bool,
     },
     /// The conversation was made shorter, to fit into the model's window.
     Compacted {
-        /// What it cost before.
+        /// Its cost before.
         before: u64,
-        /// What it costs now.
+        /// Its cost now.
         after: u64,
         /// How many messages were replaced.
         messages: usize,
@@ -108,9 +108,9 @@ pub enum TurnEvent<'e> {
         stop: &'e FinishReason,
         /// How many rounds it took.
         rounds: u32,
-        /// What all requests cost.
+        /// The cost of all requests.
         tokens: RequestTokens,
-        /// The same as the provider counts: tokens of requests.
+        /// Tokens of requests, as the provider counts.
         input: u64,
         /// Tokens of answers.
         output: u64,
@@ -119,7 +119,7 @@ pub enum TurnEvent<'e> {
     },
 }
 
-/// What became of the skills that matched.
+/// Returns the decisions about the skills that matched.
 pub(super) fn shown(disclosure: &Disclosure) -> Vec<LineSkill> {
     let word = |decision| match decision {
         Decision::Included => "included",

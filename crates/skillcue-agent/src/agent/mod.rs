@@ -27,15 +27,15 @@ use crate::model::{FinishReason, Model, ModelAnswer, ModelError};
 use crate::trace::Tracer;
 use crate::{Message, RequestTokens};
 
-/// What the model is told before everything else, unless somebody says otherwise.
+/// The default instructions for the model.
 pub const SYSTEM: &str = "You are a helpful assistant. Skills are instructions for particular tasks: where one is \
                           documented or listed and fits the request, follow it; load_skill loads one by its id, and \
                           search_skills finds one. Answer in the user's language, briefly.";
 
-/// How often a model may say that a request is too long: the first time old turns go, then results of tools.
-const REFUSALS: u32 = 2;
+/// The most times that a model may refuse a request as too long: the first time old turns go, then results of tools.
+const MAX_REFUSALS: u32 = 2;
 
-/// How an agent works.
+/// Settings of an agent.
 #[derive(Debug, Clone)]
 pub struct AgentOptions {
     /// The instructions.
@@ -50,7 +50,7 @@ pub struct AgentOptions {
     pub parallel: usize,
     /// How long a context provider may take.
     pub provider_timeout: Duration,
-    /// What counts tokens.
+    /// The token counter.
     pub counter: skillcue::Counter,
 }
 
@@ -77,10 +77,10 @@ pub struct Agent {
     tracer: Option<Arc<Tracer>>,
 }
 
-/// What a turn may use of the one who wants it.
+/// The caller's side of a turn: events, consent, cancellation.
 #[derive(Clone, Copy)]
 pub struct Hooks<'h> {
-    /// Hears what happens. Called from several threads, if several tools run.
+    /// Receives events. Called from several threads, if several tools run.
     pub events: &'h (dyn Fn(&TurnEvent<'_>) + Send + Sync),
     /// Decides what may be loaded and run.
     pub consent: &'h AgentConsent,
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Hooks<'_> {
     }
 }
 
-/// What came of a turn.
+/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
     /// The model's last words.
@@ -103,20 +103,20 @@ pub struct TurnReport {
     pub stop: FinishReason,
     /// How often it was asked.
     pub rounds: u32,
-    /// What all requests of the turn cost, by our count.
+    /// The cost of all requests of the turn, by our count.
     pub tokens: RequestTokens,
-    /// The same as the provider counts: tokens of requests.
+    /// Tokens of requests, as the provider counts.
     pub input: u64,
     /// Tokens of answers.
     pub output: u64,
     /// Tokens of requests that came from the provider's cache.
     pub cached: u64,
-    /// What documenting every skill in each of these requests would have cost.
+    /// The cost of documenting every skill in each of these requests.
     pub eager: u64,
 }
 
 impl Agent {
-    /// An agent.
+    /// Makes an agent.
     pub fn new(skills: Arc<Skillcue>, model: Model, options: AgentOptions) -> Agent {
         Agent { skills, model, options: Arc::new(options), tracer: None }
     }
@@ -128,17 +128,17 @@ impl Agent {
         self
     }
 
-    /// The skills.
+    /// Returns the skills.
     pub fn skills(&self) -> &Arc<Skillcue> {
         &self.skills
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// One turn: the user says something, and the model answers, with as many tools in between as it wants to call.
+    /// Runs a turn: a message of the user and the model's answer, with as many calls of tools in between as it makes.
     ///
     /// Whatever comes of it, the conversation can go on afterwards, and is written down.
     pub async fn turn(
@@ -149,7 +149,7 @@ impl Agent {
     ) -> Result<TurnReport, AgentError> {
         let id = conversation.id().to_owned();
         (hooks.events)(&TurnEvent::Session { id: &id });
-        // Somebody may have stopped waiting for an earlier turn.
+        // An earlier turn may have been dropped.
         conversation.finish("interrupted");
         conversation.recheck_loaded(&self.skills);
         let problems = self.begin(conversation, message, hooks).await;
@@ -181,7 +181,7 @@ impl Agent {
         Ok(report)
     }
 
-    /// The user's message, with what providers put before it, becomes part of the conversation.
+    /// Adds the user's message to the conversation, with the context of providers before it.
     async fn begin(&self, conversation: &mut Conversation, message: &str, hooks: &Hooks<'_>) -> Vec<String> {
         let mut pieces = conversation.take_pending();
         let problems = providers::before(conversation, message, &mut pieces, self, hooks).await;
@@ -216,7 +216,7 @@ impl Agent {
         Err(AgentError::Rounds(self.options.rounds.max(1)))
     }
 
-    /// One answer. If the conversation does not fit, it is made shorter; also if the model says so.
+    /// Asks for one answer. If the conversation does not fit, it is made shorter; also if the model says so.
     async fn round(
         &self,
         conversation: &mut Conversation,
@@ -231,7 +231,7 @@ impl Agent {
             }
             let prepared = self.prepared(conversation, turn, round, refused > 0, hooks).await?;
             match self.ask(conversation, turn, &prepared, hooks).await {
-                Err(ModelError::TooLong { .. }) if refused < REFUSALS => refused += 1,
+                Err(ModelError::TooLong { .. }) if refused < MAX_REFUSALS => refused += 1,
                 other => return other.map_err(AgentError::of_model),
             }
         }
@@ -243,9 +243,9 @@ impl Agent {
     }
 }
 
-/// A turn that goes on.
+/// A turn in progress.
 struct UnderWay {
-    /// Which turn of the conversation it is.
+    /// Its number in the conversation.
     number: u64,
     /// The place of the message that began it.
     first: usize,

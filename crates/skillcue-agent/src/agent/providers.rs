@@ -1,4 +1,4 @@
-//! Asking context providers: each by itself, none able to stop the turn.
+//! The context providers of a turn: each by itself, none able to stop the turn.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl TurnProvider {
         }
     }
 
-    /// As what its pieces are kept.
+    /// Returns the origin of its pieces.
     fn origin(&self) -> PieceOrigin {
         match self {
             TurnProvider::Skills(_) => PieceOrigin::Skills,
@@ -38,7 +38,7 @@ impl TurnProvider {
         }
     }
 
-    /// As what its words for the instructions count.
+    /// Returns the part that its text for the instructions counts as.
     fn stable_part(&self) -> RequestPart {
         match self {
             TurnProvider::Skills(_) => RequestPart::SkillsStable,
@@ -72,12 +72,12 @@ impl TurnProvider {
     }
 }
 
-/// The providers of a conversation, while they look at it. They come back to it whatever happens, also when nobody waits
-/// for the turn any more.
+/// The providers of a conversation, while they are lent the conversation. They come back to it whatever happens, also when
+/// the turn is dropped.
 struct BorrowedProviders<'c> {
     conversation: &'c mut Conversation,
     providers: Vec<TurnProvider>,
-    /// How many messages the conversation has without what is only shown to them.
+    /// How many messages the conversation has without the one that is only lent to them.
     messages: usize,
 }
 
@@ -96,7 +96,7 @@ impl Drop for BorrowedProviders<'_> {
     }
 }
 
-/// Asks all providers what goes with a message. Returns what went wrong.
+/// Collects the context of all providers for a message. Returns the problems.
 pub(super) async fn before(
     conversation: &mut Conversation,
     message: &str,
@@ -121,12 +121,12 @@ pub(super) async fn before(
         let context = match context {
             Ok(context) => context,
             Err(why) => {
-                tell(&name, &why, &mut problems, hooks);
+                report(&name, &why, &mut problems, hooks);
                 continue;
             }
         };
         let tokens = counter.count(&context.stable).0 + counter.count(&context.turn).0;
-        // What was said for the instructions stays, if a later turn fails.
+        // The text for the instructions stays if a later turn fails.
         let stable = &mut asked.conversation.stable;
         let nothing = || SystemText { part: RequestPart::System, text: String::new() };
         stable.resize_with(stable.len().max(at + 1), nothing);
@@ -151,7 +151,7 @@ pub(super) async fn before(
     held.retain(|name| !loaded.contains(name));
     if !held.is_empty() {
         // The model knows how to ask for them; the user should know why they are not simply used.
-        let message = format!("not shown until somebody allows it: {}", held.join(", "));
+        let message = format!("not shown until you allow it: {}", held.join(", "));
         (hooks.events)(&TurnEvent::Problem { provider: SkillsProvider::NAME, message });
     }
     problems
@@ -176,7 +176,7 @@ pub(super) async fn call(
     Some(guarded(timeout, called).await)
 }
 
-/// Tells all providers what came of the turn.
+/// Reports the outcome of the turn to all providers.
 pub(super) async fn after(conversation: &mut Conversation, options: &AgentOptions, hooks: &Hooks<'_>) {
     let asked = &mut BorrowedProviders::new(conversation);
     let Some((response, request)) = asked.conversation.messages.split_last() else { return };
@@ -184,17 +184,17 @@ pub(super) async fn after(conversation: &mut Conversation, options: &AgentOption
         let name = provider.name().to_owned();
         let told = async { provider.after_turn(request, response).await };
         let heard = tokio::select! {
-            // The answer is there, and nobody waits any longer.
+            // The answer is there, and the user has gone on.
             () = hooks.cancel.cancelled() => return,
             heard = guarded(options.provider_timeout, told) => heard,
         };
         if let Err(why) = heard {
-            tell(&name, &why, &mut Vec::new(), hooks);
+            report(&name, &why, &mut Vec::new(), hooks);
         }
     }
 }
 
-/// What a provider says, or why it says nothing: it failed, it panicked, or it took too long.
+/// Returns a provider's answer, or the reason why there is none: it failed, it panicked, or it took too long.
 async fn guarded<T>(timeout: Duration, said: impl Future<Output = Result<T, ProviderError>>) -> Result<T, String> {
     match tokio::time::timeout(timeout, AssertUnwindSafe(said).catch_unwind()).await {
         Ok(Ok(Ok(said))) => Ok(said),
@@ -204,7 +204,7 @@ async fn guarded<T>(timeout: Duration, said: impl Future<Output = Result<T, Prov
     }
 }
 
-fn tell(name: &str, why: &str, problems: &mut Vec<String>, hooks: &Hooks<'_>) {
+fn report(name: &str, why: &str, problems: &mut Vec<String>, hooks: &Hooks<'_>) {
     tracing::warn!(target: "skillcue::agent", provider = name, "{why}");
     problems.push(format!("{name}: {why}"));
     (hooks.events)(&TurnEvent::Problem { provider: name, message: why.to_owned() });

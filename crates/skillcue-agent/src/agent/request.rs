@@ -1,4 +1,4 @@
-//! One request: put together, accounted for, made, traced.
+//! One request: put together, counted, made, traced.
 
 use std::time::{Instant, SystemTime};
 
@@ -11,10 +11,10 @@ use crate::account::skills_in_history;
 use crate::model::{Delta, ModelAnswer, ModelError, ModelRequest, SystemText};
 use crate::{LineText, Purpose, RequestPart, RequestTokens, TraceLine, account};
 
-/// So many tokens a request must have for its cost to tell how the provider counts.
-const TELLING: u64 = 4_000;
+/// The fewest tokens of a request whose cost shows how the provider counts.
+const MIN_TOKENS_FOR_RATIO: u64 = 4_000;
 
-/// When a request was begun.
+/// The time at which a request was begun.
 #[derive(Clone, Copy)]
 pub(super) struct RequestStart {
     pub(super) time: SystemTime,
@@ -56,14 +56,14 @@ impl Agent {
         Ok(prepared)
     }
 
-    /// The instructions, and what providers say in every turn alike.
+    /// Returns the instructions, and the texts of providers for every turn.
     fn system(&self, conversation: &Conversation) -> Vec<SystemText> {
         let own = SystemText { part: RequestPart::System, text: self.options.system.clone() };
         let all = std::iter::once(own).chain(conversation.stable.iter().cloned());
         all.filter(|text| !text.text.trim().is_empty()).collect()
     }
 
-    /// What it would cost to send the conversation now.
+    /// Returns the cost of sending the conversation now.
     pub(super) fn tokens(&self, conversation: &Conversation, turn: &UnderWay, prepared: &Prepared) -> RequestTokens {
         account(&self.request(conversation, prepared), turn.first, self.counter())
     }
@@ -90,7 +90,7 @@ impl Agent {
         turn.tokens += *tokens;
         let request = self.request(conversation, prepared);
         let asked = RequestStart { time: SystemTime::now(), start: Instant::now() };
-        let answer = self.model.ask(&request, hooks.cancel, &mut |delta| hear(delta, hooks)).await;
+        let answer = self.model.ask(&request, hooks.cancel, &mut |delta| forward(delta, hooks)).await;
         let mut line = TraceLine {
             turn: turn.number,
             round: *round,
@@ -116,7 +116,7 @@ impl Agent {
         self.trace(&line, hooks);
         if let Ok(answer) = &answer
             && let Some(input) = answer.usage.input
-            && tokens.total() > TELLING
+            && tokens.total() > MIN_TOKENS_FOR_RATIO
         {
             // What the provider counts is what its window counts in. In small requests, what it adds to every one would
             // weigh too much.
@@ -127,7 +127,7 @@ impl Agent {
         answer
     }
 
-    /// A line for a request, as far as it is the same for all.
+    /// Returns the line of a request, with the fields that all purposes share.
     pub(super) fn line(
         &self,
         session: &str,
@@ -175,15 +175,15 @@ impl Agent {
     }
 }
 
-/// Passes on what comes in.
-pub(super) fn hear(delta: Delta<'_>, hooks: &Hooks<'_>) {
+/// Passes on news of an answer as events.
+pub(super) fn forward(delta: Delta<'_>, hooks: &Hooks<'_>) {
     let event = match delta {
         Delta::Text(text) => TurnEvent::Text { text },
         Delta::Thinking(text) => TurnEvent::Thinking { text },
         Delta::Retry { attempt, wait, why } => {
             TurnEvent::Retry { attempt, wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), why }
         }
-        // It is heard of when its arguments are there.
+        // Its event comes when its arguments are there.
         _ => return,
     };
     (hooks.events)(&event);

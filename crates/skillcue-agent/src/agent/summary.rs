@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Instant, SystemTime};
 
 use super::compact::SUMMARY;
-use super::request::{RequestStart, hear};
+use super::request::{RequestStart, forward};
 use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay};
 use crate::model::{Delta, ModelError, ModelRequest, SystemText};
 use crate::{Message, PieceOrigin, Purpose, RequestPart, ToolResult, TraceLine, account};
@@ -14,17 +14,17 @@ const INSTRUCTIONS: &str = "You shorten conversations. Write down what the rest 
                             exactly as they are, and what is still open. Keep what an earlier summary says. At most 300 \
                             words, nothing else.";
 
-/// How long a summary may be: some models think before they write.
-const MOST_TOKENS: u32 = 2_048;
+/// The most tokens of a summary: some models think before they write.
+const MAX_TOKENS: u32 = 2_048;
 
-/// How many requests a summary may take. What is older than what fits into them is left out, and that is said.
-const MOST_REQUESTS: usize = 8;
+/// The most requests of a summary. Messages older than what fits into them are left out, with a note.
+const MAX_REQUESTS: usize = 8;
 
-/// How often less is sent, if the model says that it is too much.
-const HALVINGS: u32 = 4;
+/// The most times that less is sent because the model says that it is too much.
+const MAX_HALVINGS: u32 = 4;
 
 impl Agent {
-    /// What the model makes of old messages; nothing, if it cannot be asked.
+    /// Asks the model for a summary of old messages; none if it cannot be asked.
     pub(super) async fn summary(
         &self,
         conversation: &Conversation,
@@ -33,10 +33,10 @@ impl Agent {
         hooks: &Hooks<'_>,
     ) -> Result<Option<String>, AgentError> {
         let session = conversation.id();
-        // Half of what fits, as far as anybody knows: counts are estimates.
+        // Half of what fits, as far as we know: counts are estimates.
         let room = self.room().min(conversation.refused.unwrap_or(u64::MAX)) / 2;
         let mut room = usize::try_from(room).unwrap_or(usize::MAX);
-        for _ in 0..=HALVINGS {
+        for _ in 0..=MAX_HALVINGS {
             match self.summary_within(session, turn, old, room, hooks).await {
                 Ok(summary) => return Ok(Some(summary)),
                 Err(ModelError::Cancelled) => return Err(AgentError::Cancelled),
@@ -52,7 +52,7 @@ impl Agent {
         Ok(None)
     }
 
-    /// The same in requests of about so many tokens each.
+    /// Like [`summary`](Agent::summary), in requests of about so many tokens each.
     async fn summary_within(
         &self,
         session: &str,
@@ -74,14 +74,14 @@ impl Agent {
         Ok(summary.unwrap_or_default())
     }
 
-    /// Messages as texts that fit into requests, oldest first.
+    /// Returns messages as texts that fit into requests, oldest first.
     fn parts_of(&self, messages: &[Message], room: usize) -> Vec<String> {
         let counter = self.counter();
         // No message may fill a request by itself. A token has two bytes or more, nearly always.
         let most = room.max(100);
         let mut parts: Vec<(String, usize)> = Vec::new();
         for message in messages {
-            let text = told(message, most);
+            let text = rendered(message, most);
             let tokens = counter.count(&text).0;
             match parts.last_mut() {
                 Some((part, sum)) if *sum + tokens <= room => {
@@ -92,7 +92,7 @@ impl Agent {
                 _ => parts.push((text, tokens)),
             }
         }
-        let beyond = parts.len().saturating_sub(MOST_REQUESTS);
+        let beyond = parts.len().saturating_sub(MAX_REQUESTS);
         let mut parts: Vec<String> = parts.into_iter().skip(beyond).map(|(part, _)| part).collect();
         if beyond > 0
             && let Some(first) = parts.first_mut()
@@ -111,14 +111,14 @@ impl Agent {
     ) -> Result<String, ModelError> {
         let system = [SystemText { part: RequestPart::System, text: INSTRUCTIONS.to_owned() }];
         let messages = [Message::user(text)];
-        let request = ModelRequest { system: &system, tools: &[], messages: &messages, max_tokens: Some(MOST_TOKENS) };
+        let request = ModelRequest { system: &system, tools: &[], messages: &messages, max_tokens: Some(MAX_TOKENS) };
         let tokens = account(&request, 0, self.counter());
         turn.tokens += tokens;
         let asked = RequestStart { time: SystemTime::now(), start: Instant::now() };
-        // What it says is no part of the answer; that it is asked again is worth hearing.
+        // Its words are no part of the answer; a retry is worth an event.
         let retry = &mut |delta: Delta<'_>| {
             if matches!(delta, Delta::Retry { .. }) {
-                hear(delta, hooks);
+                forward(delta, hooks);
             }
         };
         let answer = self.model.ask(&request, hooks.cancel, retry).await;
@@ -134,7 +134,7 @@ impl Agent {
     }
 }
 
-/// The summary that stands in these messages already, if one does.
+/// Returns the summary that is in these messages already.
 pub(crate) fn earlier(messages: &[Message]) -> Option<String> {
     let Some(Message::User { context, .. }) = messages.first() else { return None };
     let summary = context.iter().find(|piece| piece.provider == PieceOrigin::Summary)?;
@@ -142,8 +142,8 @@ pub(crate) fn earlier(messages: &[Message]) -> Option<String> {
     Some(text.strip_prefix("## Earlier in this conversation").unwrap_or(text).trim().to_owned())
 }
 
-/// A message as somebody would tell of it.
-fn told(message: &Message, most: usize) -> String {
+/// Renders a message for the summary.
+fn rendered(message: &Message, most: usize) -> String {
     match message {
         Message::User { text, .. } => format!("User: {}", cut(text, most)),
         Message::Assistant { text, calls } => {
@@ -161,7 +161,7 @@ fn told(message: &Message, most: usize) -> String {
     }
 }
 
-/// The beginning and the end of a text that is too long.
+/// Returns the beginning and the end of a text that is too long.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

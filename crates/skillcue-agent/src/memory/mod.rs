@@ -26,7 +26,7 @@ use recall::{FactQuery, FactTerms, IDENTITY};
 const MAX_FACTS: i64 = 10_000;
 /// The most characters of a fact.
 const MAX_CHARS: usize = 500;
-/// The most facts that say who the user is and come first when users ask in general.
+/// The most facts about the user's identity that come first when users ask in general.
 const MAX_IDENTITY: usize = 2;
 /// The most facts that are recalled when users ask about themselves, and nothing is found.
 const MAX_UNSURE: usize = 5;

@@ -25,7 +25,7 @@ pub(super) struct FactTerms {
 /// The most words of a message that are looked for. It may be a whole document.
 const MAX_WORDS: usize = 64;
 
-/// Facts that say who the user is.
+/// The expression that finds facts about the user's identity.
 pub(super) const IDENTITY: &str = r#""name" OR "heiße" OR "heisse" OR "call me" OR "nenn mich""#;
 
 /// Words by which users mean themselves.

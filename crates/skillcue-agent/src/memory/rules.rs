@@ -29,16 +29,17 @@ const fn rule(begins: &'static str, unless: &'static [&'static str]) -> Rule {
     Rule { begins, unless }
 }
 
-/// What follows `I am` and is another thing tomorrow.
+/// Continuations of `I am` that are no longer true tomorrow.
 const PASSING: &[&str] = &[
     "?just|still|now|currently trying|getting|looking|having|wondering|seeing|asking|going|back|done|stuck|here",
     "?a|just|so|still sorry|confused|afraid|glad|curious|lost|bit",
     "happy|about|not|pretty|quite to|sure",
     "?gerade|noch nicht|fertig|froh|dabei|hier|am|verwirrt|sicher",
 ];
+/// Continuations of `I have` that are no longer true tomorrow.
 const TROUBLE: &[&str] = &["?a|an|no|some question|questions|problem|issue|bug|idea|error|clue", "to|been|had|got"];
 
-/// How users say who they are: also at the beginning of a question, before its first comma.
+/// Beginnings of introductions, which are also found in a question, before its first comma.
 const INTRODUCTIONS: &[Rule] = &[
     rule("my name is|was", &[]),
     rule("my name's", &[]),
@@ -49,6 +50,7 @@ const INTRODUCTIONS: &[Rule] = &[
     rule("ich|wir bin|sind", PASSING),
 ];
 
+/// Beginnings of other statements about the user or the project, and of rules that the user sets.
 #[rustfmt::skip]
 const STATEMENTS: &[Rule] = &[
     rule("my|our _ is|are|has|have|uses|use", &["?still|too|so broken|wrong|down|slow|stuck|missing|gone|red|here"]),
@@ -78,7 +80,7 @@ const STATEMENTS: &[Rule] = &[
     rule("in zukunft", &[]),
 ];
 
-/// How users ask to remember what comes next.
+/// Beginnings of requests to remember the rest of the sentence.
 const REMEMBER: &[Rule] = &[
     rule("?can|could|would|will ?you ?please remember|memorize|memorise ?that|this", ASKED),
     rule("keep|bear in mind ?that", ASKED),
@@ -89,13 +91,13 @@ const REMEMBER: &[Rule] = &[
     rule("denk|denke daran|dran ?dass|daß", ASKED),
     rule("vergiss nicht ?dass|daß", ASKED),
 ];
-/// What follows `remember` where something is asked.
+/// Continuations of `remember` by which something is asked.
 const ASKED: &[&str] = &["when|how|what|where|who|why|which|if|me|us|wann|wie|was|wo|wer|warum"];
 
-/// How users ask to forget a fact.
+/// Beginnings of requests to forget a fact.
 const FORGET: &[Rule] = &[rule("?please forget that", ASKED), rule("vergiss ?bitte dass|daß", ASKED)];
 
-/// What people say before they come to the point.
+/// Words before the point of a sentence.
 const OPENERS: &[&str] = &[
     "hi|hello|hey|ok|okay|so|well|and|but|also|btw|fyi|actually|oh|yes|no|thanks|please|important",
     "hallo|übrigens|und|aber|ja|nein|danke|moin|servus|bitte|wichtig",
@@ -110,11 +112,12 @@ const OPENERS: &[&str] = &[
     "wie gesagt",
 ];
 
-/// What makes a sentence a question, a request, news of a moment, or a report of another person's words.
+/// Beginnings of sentences that are questions or speak of something else.
 const REJECTED_BEGINNINGS: &[&str] = &[
     "what|what's|who|where|when|why|how|which|whose|is|are|do|does|did|can|could|would|was|if|whether|it|that|wer|wo|wann",
     "warum|wieso|wie|welche|welcher|welches|kannst|könntest|ist|sind|weißt|ob|wenn",
 ];
+/// Words that make a sentence a request, news of the moment, or a report of another person's words.
 const REJECTED: &[&str] = &[
     "please|pls|bitte|error|errors|fail|fails|failed|failing|crash|crashes|exception|broken|fehler|kaputt|abgestürzt",
     "can|could|would|will|want|need you",

@@ -8,15 +8,15 @@ use super::request_error::RequestError;
 use super::{FinishReason, ModelRequest};
 use crate::Message;
 
-/// Which version of the API this is written for.
+/// The version of the API that this is written for.
 pub(super) const VERSION: &str = "2023-06-01";
-/// How many tokens an answer may have if nobody says: the API has no limit of its own.
-const MAX_TOKENS: u32 = 8192;
-/// Most characters of a tool's name.
+/// The most tokens of an answer if the request has no limit: the API has none of its own.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+/// The most characters of a tool's name.
 pub(super) const MAX_NAME: usize = 128;
 
-/// The request. What comes again in the next one is marked, for the server to keep: tools and instructions, and the
-/// conversation so far.
+/// Returns the body of a request. The parts that the next one repeats are marked for the server's cache: tools and
+/// instructions, and the conversation so far.
 pub(super) fn body(request: &ModelRequest<'_>, names: &WireNames, model: &str) -> Value {
     let texts = request.system.iter().filter_map(|text| block(&text.text));
     let mut system: Vec<Value> = texts.collect();
@@ -42,7 +42,7 @@ pub(super) fn body(request: &ModelRequest<'_>, names: &WireNames, model: &str) -
     mark(messages.last_mut().and_then(|(_, blocks)| blocks.last_mut()));
     let messages: Vec<Value> =
         messages.into_iter().map(|(role, blocks)| json!({"role": role, "content": blocks})).collect();
-    let most = request.max_tokens.unwrap_or(MAX_TOKENS);
+    let most = request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
     let mut body = json!({"model": model, "max_tokens": most, "stream": true, "messages": messages});
     if !system.is_empty() {
         body["system"] = system.into();
@@ -59,7 +59,7 @@ fn mark(block: Option<&mut Value>) {
     }
 }
 
-/// A text, unless there is nothing in it: such blocks are refused.
+/// Returns a block of text; none if it is empty: such blocks are refused.
 fn block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
@@ -157,7 +157,7 @@ fn begin(index: Option<u64>, block: &Value, draft: &mut Draft<'_>) -> Result<(),
         Some("thinking") => draft.thinking(text("thinking")),
         Some("tool_use") => {
             let call = draft.call(index, text("id"), text("name"))?;
-            // An empty object stands for what is still to come.
+            // An empty object means that the arguments are still to come.
             if block["input"].as_object().is_some_and(|input| !input.is_empty()) {
                 call.write(&block["input"].to_string());
             }
@@ -179,7 +179,7 @@ fn stop(of: &Value, draft: &mut Draft<'_>) {
     }
 }
 
-/// What it cost. What was written to the cache, and read from it, is not in `input_tokens`.
+/// Takes the cost. Tokens that were written to the cache, and read from it, are not in `input_tokens`.
 fn cost(usage: &Value, draft: &mut Draft<'_>) {
     draft.cost(usage);
     let raw = &draft.usage.raw;

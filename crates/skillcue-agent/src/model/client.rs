@@ -1,4 +1,4 @@
-//! Asking a model.
+//! The client that asks a model.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use super::names::WireNames;
 use super::request_error::{RequestError, Says};
 use super::{Api, Delta, Endpoint, EndpointError, ModelAnswer, ModelError, ModelRequest, anthropic, openai, retry};
 
-/// Most bytes of an answer, and of an error.
+/// The most bytes of an answer, and of an error.
 const MAX_ANSWER: usize = 32 << 20;
 const MAX_ERROR: usize = 64 << 10;
-/// Most bytes of one event of an answer.
+/// The most bytes of one event of an answer.
 const MAX_EVENT: usize = 4 << 20;
-/// How long more is waited for once the model has stopped: what it cost, and the end.
-const AFTER_STOP: Duration = Duration::from_secs(5);
+/// How long the rest is waited for once the model has stopped: the cost, and the end.
+const MAX_AFTER_STOP: Duration = Duration::from_secs(5);
 /// How long the end of a response is waited for once the answer is there, so that its connection can be used again.
-const TAIL: Duration = Duration::from_millis(50);
+const MAX_TAIL_WAIT: Duration = Duration::from_millis(50);
 /// How many times longer a server is waited for that shows that it is still there while its model may be at work: local
 /// ones take minutes for a long request, and send comments, pings or empty chunks meanwhile.
-const PATIENCE: u32 = 10;
+const MAX_IDLE_FACTOR: u32 = 10;
 
 /// A model that can be asked. Cheap to clone; all clones share their connections.
 ///
@@ -67,7 +67,7 @@ struct Inner {
     url: Url,
     headers: HeaderMap,
     client: reqwest::Client,
-    /// Whether the server has refused to be asked what an answer costs.
+    /// Whether the server has refused the field that asks for the cost of an answer.
     no_usage: AtomicBool,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Debug for Model {
 }
 
 impl Model {
-    /// Makes ready to ask. Nothing is sent yet.
+    /// Creates a client for an endpoint. Nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Model, ModelError> {
         let url = endpoint.url()?;
         let mut headers = HeaderMap::new();
@@ -103,24 +103,24 @@ impl Model {
         Ok(Model(Arc::new(Inner { endpoint, url, headers, client, no_usage: AtomicBool::new(false) })))
     }
 
-    /// The model, as the server calls it.
+    /// Returns the model's name on the server.
     pub fn name(&self) -> &str {
         &self.0.endpoint.model
     }
 
-    /// How the server is spoken to.
+    /// Returns the API of the server.
     pub fn api(&self) -> Api {
         self.0.endpoint.api
     }
 
-    /// Where the model is.
+    /// Returns the endpoint of the model.
     pub fn endpoint(&self) -> &Endpoint {
         &self.0.endpoint
     }
 
-    /// Asks, and tells `on` what is heard while the answer comes in.
+    /// Asks, and reports to `on` while the answer comes in.
     ///
-    /// What may pass is tried again: the statuses 408, 409, 425, 429 and 5xx, a failed connection, an answer that is
+    /// Errors that may pass are retried: the statuses 408, 409, 425, 429 and 5xx, a failed connection, an answer that is
     /// cut off or stalls; but not one that takes longer than [`RequestTiming`](super::RequestTiming) allows in all. A server that says
     /// how long to wait is waited for so long, unless it is more than two minutes.
     /// When `cancel` fires, everything is dropped at once, whatever is being waited for.
@@ -162,7 +162,7 @@ impl Inner {
             let (passes, asked) = (reason.passes(), reason.wait());
             let error = reason.into_error(self.url.as_str(), &self.endpoint.model, self.endpoint.key.as_ref());
             let wait = if refused {
-                // Some servers do not know how to be asked what an answer costs. Then they are not.
+                // Some servers refuse the field that asks for the cost of an answer. Then it is omitted.
                 self.no_usage.store(true, Ordering::Relaxed);
                 wants_usage = false;
                 body = self.body(request, &names, false);
@@ -254,14 +254,14 @@ impl Inner {
         let mut silence = Silence::new(idle);
         let (mut known, mut stopped) = (draft.content(), false);
         let ended = loop {
-            // Behind the reason to stop, what a server says keeps nobody waiting.
+            // After the finish reason, further content does not prolong the wait.
             if draft.content() > known && !stopped {
                 (known, stopped) = (draft.content(), draft.stop.is_some());
                 silence.broken();
             }
             let most = match (stopped, draft.is_awaited()) {
-                (true, _) => idle.min(AFTER_STOP),
-                (false, true) => idle.saturating_mul(PATIENCE),
+                (true, _) => idle.min(MAX_AFTER_STOP),
+                (false, true) => idle.saturating_mul(MAX_IDLE_FACTOR),
                 (false, false) => idle,
             };
             let chunk = match silence.next(response.chunk(), most).await {
@@ -287,7 +287,7 @@ impl Inner {
             }
             events.feed(&chunk, &mut |data| take(data, draft))?;
             if draft.done {
-                let _ = tokio::time::timeout(TAIL, response.chunk()).await;
+                let _ = tokio::time::timeout(MAX_TAIL_WAIT, response.chunk()).await;
                 return Ok(());
             }
         };
@@ -306,7 +306,7 @@ impl Inner {
         let mut begun = !body.trim_ascii_start().is_empty();
         loop {
             // Blanks say that the server is still there, and no more.
-            let most = if begun { idle } else { idle.saturating_mul(PATIENCE) };
+            let most = if begun { idle } else { idle.saturating_mul(MAX_IDLE_FACTOR) };
             let Some(chunk) = silence.next(response.chunk(), most).await? else { break };
             if !chunk.trim_ascii_start().is_empty() {
                 begun = true;
@@ -339,7 +339,7 @@ impl Silence {
         Silence { idle, since: Instant::now() }
     }
 
-    /// Content has come.
+    /// Notes that content has come.
     fn broken(&mut self) {
         self.since = Instant::now();
     }
@@ -366,7 +366,7 @@ impl Silence {
     }
 }
 
-/// Whether this is all of an event, and not its beginning.
+/// Returns whether this is a whole event, and not its beginning.
 fn is_event(data: &str) -> bool {
     data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok()
 }
@@ -380,7 +380,7 @@ fn nothing_came(most: Duration) -> RequestError {
     RequestError::Cut(format!("nothing came for {} s", most.as_secs_f64()))
 }
 
-/// What it means that no answer has begun.
+/// Returns the error for an answer that has not begun.
 fn no_answer(error: &reqwest::Error) -> RequestError {
     if !error.is_connect() {
         return RequestError::Cut(cause(error));

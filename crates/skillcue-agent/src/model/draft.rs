@@ -12,13 +12,13 @@ use super::secret::Mask;
 use super::{Delta, FinishReason, ModelAnswer, Secret, TokenUsage};
 use crate::{Message, ToolCall};
 
-/// Most calls of one answer.
+/// The most calls of one answer.
 pub(super) const MAX_CALLS: usize = 128;
 
-/// No tool is called by another name.
+/// The map for answers in which no tool has another name than its own.
 static ALL_OWN: BTreeMap<String, String> = BTreeMap::new();
 
-/// What has come in so far.
+/// The part of an answer that has come in so far.
 pub(super) struct Draft<'d> {
     on: &'d mut (dyn FnMut(Delta<'_>) + Send),
     began: Instant,
@@ -50,7 +50,7 @@ pub(super) struct DraftCall {
     braces: Braces,
 }
 
-/// Where in an object its text has come to, without reading it all again for each piece.
+/// The state of a scan over an object that comes in pieces, so that it is not read again for each piece.
 #[derive(Debug, Default)]
 struct Braces {
     open: usize,
@@ -59,7 +59,7 @@ struct Braces {
 }
 
 impl DraftCall {
-    /// More of its arguments.
+    /// Appends to its arguments.
     pub(super) fn write(&mut self, arguments: &str) {
         self.arguments.push_str(arguments);
         let Braces { open, in_string, escaped } = &mut self.braces;
@@ -75,7 +75,7 @@ impl DraftCall {
         }
     }
 
-    /// Whether its arguments look like a whole object.
+    /// Returns whether its arguments look like a whole object.
     pub(super) fn is_closed(&self) -> bool {
         let Braces { open, in_string, .. } = self.braces;
         open == 0 && !in_string && self.arguments.trim_end().ends_with('}')
@@ -159,25 +159,25 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// How much content has come, in whatever unit: it grows with every word, thought, call and argument, and with the
+    /// Returns how much content has come, in whatever unit: it grows with every word, thought, call and argument, and with the
     /// reason to stop; with nothing else.
     pub(super) fn content(&self) -> usize {
         let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
         self.heard + self.calls.len() + arguments + usize::from(self.stop.is_some())
     }
 
-    /// Whether a server may well be silent because its model works: before the first word, and while the arguments of a
+    /// Returns whether a server may well be silent because its model works: before the first word, and while the arguments of a
     /// call are written, which some servers send only when they are whole.
     pub(super) fn is_awaited(&self) -> bool {
         self.content() == 0 || self.calls.last().is_some_and(|call| !call.is_closed())
     }
 
-    /// A text without the key.
+    /// Returns a text without the key.
     fn hidden(&self, text: &str) -> String {
         self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text))
     }
 
-    /// Arguments without the key, whether it is written plainly or with escapes.
+    /// Returns arguments without the key, whether it is written plainly or with escapes.
     fn hidden_arguments(&self, arguments: String) -> String {
         let Some(key) = &self.key else { return arguments };
         let plain = key.hide_in(&arguments);
@@ -189,13 +189,13 @@ impl<'d> Draft<'d> {
         self.first.get_or_insert_with(|| self.began.elapsed());
     }
 
-    /// Whether it is a whole answer.
+    /// Returns whether it is a whole answer.
     pub(super) fn is_complete(&self) -> bool {
         self.done || self.stop.is_some()
     }
 
-    /// What the provider says that it cost. Later words count more than earlier ones, which they may leave out. But what
-    /// is no count does not take the place of one.
+    /// Takes the cost that the provider reports. Later reports count more than earlier ones, of which they may omit parts.
+    /// But a value that is no count does not replace one.
     pub(super) fn cost(&mut self, usage: &Value) {
         match (&mut self.usage.raw, usage) {
             (Value::Object(known), Value::Object(more)) => {
@@ -210,7 +210,7 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// The answer, in which each call has an id that no other call of the conversation has.
+    /// Returns the answer, in which each call has an id that no other call of the conversation has.
     pub(super) fn finish(mut self, messages: &[Message], attempts: u32) -> ModelAnswer {
         let (thought, said) = (self.thoughts.finish(), self.words.finish());
         self.think(&thought);
@@ -237,7 +237,7 @@ impl<'d> Draft<'d> {
             calls.push(ToolCall { id, name, arguments });
         }
         let stop = match self.stop.take() {
-            // Not every server tells the two apart, and the calls do.
+            // Not every server distinguishes the two; the calls do.
             None | Some(FinishReason::End | FinishReason::Tools) if calls.is_empty() => FinishReason::End,
             None | Some(FinishReason::End | FinishReason::Tools) => FinishReason::Tools,
             // A word of the provider's own, made fit to show.
@@ -259,8 +259,8 @@ fn fresh(taken: &BTreeSet<String>) -> String {
     }
 }
 
-/// Arguments as an object, which is all that servers take. What a model wrote that is none becomes an empty one; its
-/// result says what was wrong.
+/// Returns arguments as an object, which is all that servers take. If the model wrote something else, it is an empty one;
+/// the result of the call says what was wrong.
 pub(super) fn sent_arguments(arguments: &str) -> Option<Value> {
     serde_json::from_str::<Value>(arguments).ok().filter(Value::is_object)
 }

@@ -1,4 +1,4 @@
-//! Where a model is.
+//! The endpoint of a model: its server, its API, its key.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use skillcue_http::reqwest::{self, Url};
 
 use super::Secret;
 
-/// How a server wants to be spoken to.
+/// The API of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// OpenAI's chat completions, which most servers understand.
@@ -19,7 +19,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Its name in configuration and traces: `openai`, `anthropic`.
+    /// Returns its name in configuration and traces: `openai`, `anthropic`.
     pub fn name(self) -> &'static str {
         match self {
             Api::OpenAi => "openai",
@@ -27,13 +27,13 @@ impl Api {
         }
     }
 
-    /// The API of that name.
+    /// Returns the API of that name.
     pub fn of_name(name: &str) -> Option<Api> {
         [Api::OpenAi, Api::Anthropic].into_iter().find(|api| api.name() == name)
     }
 }
 
-/// How long is waited, and how often is tried again.
+/// Timeouts and retries of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestTiming {
     /// For a connection: 10 s.
@@ -68,33 +68,33 @@ impl Default for RequestTiming {
     }
 }
 
-/// Where a model is, and how it is asked.
+/// The endpoint of a model: its address, and how it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// How the server is spoken to.
+    /// The API of the server.
     pub api: Api,
     /// The model, as the server calls it.
     pub model: String,
-    /// What `/chat/completions` or `/v1/messages` is below.
+    /// The address below which `/chat/completions` or `/v1/messages` is.
     pub base_url: String,
     /// The key, if the server wants one.
     pub key: Option<Secret>,
-    /// How long is waited.
+    /// Timeouts and retries.
     pub timing: RequestTiming,
 }
 
-/// What is said beside the model, and counts more than variables and what is usual.
+/// Settings beside the model's name, which override variables and defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// How the server is spoken to.
+    /// The API of the server.
     pub api: Option<Api>,
-    /// Where it is.
+    /// The address.
     pub base_url: Option<String>,
     /// Its key.
     pub key: Option<Secret>,
 }
 
-/// Why it is not clear where a model is.
+/// The reason why an endpoint cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum EndpointError {
@@ -105,14 +105,14 @@ pub enum EndpointError {
         hint = "say PROVIDER:MODEL or MODEL, as in `anthropic:claude-sonnet-4-5` or `ollama:qwen3`"
     )]
     NoModel {
-        /// What was given.
+        /// The name that was given.
         spec: String,
     },
     /// The provider wants a key, and there is none.
     #[error("{provider} wants a key, and there is none")]
     #[info(code = "no_key", hint = "set {variable}, or name another server; one of your own needs no key")]
     NoKey {
-        /// Whose servers.
+        /// The provider.
         provider: &'static str,
         /// The variable for it.
         variable: &'static str,
@@ -125,16 +125,16 @@ pub enum EndpointError {
     #[error("{:?} is no address of a model server: {reason}", Shown(url).to_string())]
     #[info(code = "bad_url", hint = "an address looks like http://localhost:8080/v1")]
     Url {
-        /// What was given.
+        /// The address that was given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The key would go over the net for everybody to read.
+    /// The key would go over the net unencrypted.
     #[error("the key would go to {:?} unencrypted", Shown(host).to_string())]
     #[info(code = "insecure", hint = "use https, or a machine of your own network, or send no key; nothing was sent")]
     Insecure {
-        /// To whom.
+        /// The server.
         host: String,
     },
     /// The provider does not speak the API that was asked for.
@@ -143,12 +143,12 @@ pub enum EndpointError {
     Api {
         /// The provider.
         provider: &'static str,
-        /// What was asked for.
+        /// The API that was asked for.
         api: Api,
     },
 }
 
-/// Somebody whose address is known.
+/// A provider or a server program with a well-known address.
 struct KnownServer {
     name: &'static str,
     api: Api,
@@ -167,7 +167,7 @@ const PROVIDERS: [KnownServer; 6] = [
 ];
 
 impl Endpoint {
-    /// Finds out where a model is.
+    /// Resolves the endpoint of a model.
     ///
     /// `spec` is `PROVIDER:MODEL`, with one of openai, anthropic, ollama, llamacpp, lmstudio and vllm, or just `MODEL`:
     /// one that begins with "claude" is Anthropic's, any other is asked for in OpenAI's way. Names may have colons and
@@ -229,7 +229,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// The full address that requests go to, or what is wrong with this one.
+    /// Returns the full address that requests go to.
     pub(super) fn url(&self) -> Result<Url, EndpointError> {
         if self.model.trim().is_empty() {
             return Err(EndpointError::NoModel { spec: self.model.clone() });
@@ -238,7 +238,7 @@ impl Endpoint {
             return Err(EndpointError::Key);
         }
         let wrong = |reason: &str| {
-            // Who puts a password there does not want to see it in a message.
+            // A password in the address must not be in a message.
             let hidden = self.base_url.rsplit_once('@').map_or(self.base_url.as_str(), |(_, rest)| rest);
             let hidden = self.key.as_ref().map_or_else(|| hidden.to_owned(), |key| key.hide_in(hidden));
             EndpointError::Url { url: hidden, reason: reason.to_owned() }
@@ -268,7 +268,7 @@ impl Endpoint {
         Url::parse(&whole).map_err(|error| wrong(&error.to_string()))
     }
 
-    /// Whether it is OpenAI's own server, which has words that others do not know.
+    /// Returns whether it is OpenAI's own server, which has fields that others do not know.
     pub(super) fn is_openai(url: &Url) -> bool {
         url.host_str() == Some("api.openai.com")
     }
@@ -282,7 +282,7 @@ fn host_of(url: &str) -> String {
     Url::parse(url).as_ref().map(host).unwrap_or_default()
 }
 
-/// Whether an address is one of this machine or of a private network: one that nobody else can have.
+/// Returns whether an address is one of this machine or of a private network, which no host elsewhere can have.
 fn is_near(url: &Url) -> bool {
     const PRIVATE: [&str; 3] = [".local", ".internal", ".home.arpa"];
     let host = host(url);

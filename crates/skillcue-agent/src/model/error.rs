@@ -1,4 +1,4 @@
-//! Why a model has not answered.
+//! Errors of a model that has not answered.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,12 +7,11 @@ use skillcue_base::{ErrorInfo, Shown};
 
 use super::EndpointError;
 
-/// Why a model has not answered. What servers say is in it with the key taken out, made fit to show, and not all of it
-/// if it is long.
+/// The reason why a model has not answered. A server's message is in it without the key, escaped, and cut if it is long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Nobody waits for the answer any more.
+    /// The request was cancelled.
     #[error("the request was cancelled")]
     #[info(code = "cancelled", hint = "ask again")]
     Cancelled,
@@ -24,16 +23,16 @@ pub enum ModelError {
     #[error("no HTTP client can be made: {reason}")]
     #[info(code = "no_client", hint = "are the system's certificates installed?")]
     Client {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Nobody answers there.
+    /// There is no answer from that address.
     #[error("{url} cannot be reached: {reason}")]
     #[info(code = "unreachable", hint = "does the server run, and is that its address, with http or https?")]
     Unreachable {
-        /// Where.
+        /// The address.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
         /// How often it was tried.
         attempts: u32,
@@ -42,13 +41,13 @@ pub enum ModelError {
     #[error("{url} refuses the {}: {says}", if *key { "key" } else { "request, which has no key" })]
     #[info(code = "auth", hint = key_hint(*key))]
     Auth {
-        /// Where.
+        /// The address.
         url: String,
         /// The HTTP status.
         status: u16,
         /// Whether a key was sent.
         key: bool,
-        /// What the server says.
+        /// The server's message.
         says: String,
         /// How many requests were made.
         attempts: u32,
@@ -57,11 +56,11 @@ pub enum ModelError {
     #[error("{url} does not know the model {:?} or has no such address: {says}", Shown(model).to_string())]
     #[info(code = "model_not_found", hint = NAME_OR_ADDRESS)]
     NotFound {
-        /// Where.
+        /// The address.
         url: String,
         /// Which model.
         model: String,
-        /// What the server says.
+        /// The server's message.
         says: String,
         /// How many requests were made.
         attempts: u32,
@@ -72,7 +71,7 @@ pub enum ModelError {
     TooLong {
         /// Which model.
         model: String,
-        /// What the server says.
+        /// The server's message.
         says: String,
         /// How many requests were made.
         attempts: u32,
@@ -81,11 +80,11 @@ pub enum ModelError {
     #[error("{url} refuses the request (HTTP {status}): {says}")]
     #[info(code = "refused", hint = refusal_hint(*status, says))]
     Refused {
-        /// Where.
+        /// The address.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// What the server says.
+        /// The server's message.
         says: String,
         /// How many requests were made.
         attempts: u32,
@@ -94,11 +93,11 @@ pub enum ModelError {
     #[error("{url} is overloaded or out of order (HTTP {status}): {says}{}", Later(*wait))]
     #[info(code = "overloaded", hint = if wait.is_some() { "try again when it wants to be asked, or use another model" } else { LATER })]
     Overloaded {
-        /// Where.
+        /// The address.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// What the server says.
+        /// The server's message.
         says: String,
         /// How long it wants to be left alone, if that is too long to wait for.
         wait: Option<Duration>,
@@ -109,29 +108,29 @@ pub enum ModelError {
     #[error("the answer of {url} broke off: {reason}")]
     #[info(code = "cut", hint = LATER)]
     Cut {
-        /// Where.
+        /// The address.
         url: String,
-        /// How.
+        /// The reason.
         reason: String,
         /// How many requests were made.
         attempts: u32,
     },
-    /// What came back is no answer.
+    /// The response is no answer.
     #[error("{url} sends what is no answer: {reason}")]
     #[info(code = "malformed", hint = "is that the address of a model server, and of one that speaks this API?")]
     Malformed {
-        /// Where.
+        /// The address.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
         /// How many requests were made.
         attempts: u32,
     },
-    /// More came back than anybody can use.
+    /// The response is larger than the limit.
     #[error("{what} has more than {most} bytes")]
     #[info(code = "too_large", hint = "the server is out of order, or is no model server")]
     TooLarge {
-        /// Of what there is too much.
+        /// The part that is too large.
         what: &'static str,
         /// How many bytes it may have.
         most: usize,
@@ -140,7 +139,7 @@ pub enum ModelError {
     },
 }
 
-/// Whether a server speaks of how long an answer may be.
+/// Returns whether a server's message is about the length of an answer.
 fn is_about_limit(says: &str) -> bool {
     const WORDS: [&str; 6] =
         ["max_tokens", "max_completion_tokens", "completion tokens", "output tokens", "the completion", "the output"];
@@ -190,7 +189,7 @@ impl ModelError {
         matches!(self, ModelError::Refused { status, says, .. } if refusal_hint(*status, says) == SHORTER)
     }
 
-    /// How many requests were made; 0 if none was, or if they were cancelled.
+    /// Returns how many requests were made; 0 if none was, or if they were cancelled.
     pub fn attempts(&self) -> u32 {
         match self {
             ModelError::Cancelled | ModelError::Endpoint(_) | ModelError::Client { .. } => 0,
@@ -206,7 +205,7 @@ impl ModelError {
         }
     }
 
-    /// The same after so many requests.
+    /// Sets how many requests were made.
     pub(super) fn after(mut self, made: u32) -> ModelError {
         match &mut self {
             ModelError::Cancelled | ModelError::Endpoint(_) | ModelError::Client { .. } => {}

@@ -1,4 +1,4 @@
-//! Models behind HTTP: what is asked, what comes back.
+//! Models behind HTTP: requests and answers.
 //!
 //! Two APIs are spoken: OpenAI's chat completions, which most servers understand, and Anthropic's messages.
 

@@ -1,11 +1,11 @@
-//! What tools and calls are called in a request, where servers do not take their own names.
+//! Names of tools and ids of calls in a request, where servers do not take their own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::ModelRequest;
 use crate::Message;
 
-/// Most characters of a call's id: OpenAI takes no more, and a conversation may go on with another server.
+/// The most characters of a call's id: OpenAI takes no more, and a conversation may go on with another server.
 const MAX_ID: usize = 40;
 
 /// Names of tools and ids of calls as they are sent. Those that every server takes are sent as they are; others get a
@@ -15,14 +15,14 @@ pub(super) struct WireNames {
     most: usize,
     /// The names of the tools that are not sent as they are.
     sent: BTreeMap<String, String>,
-    /// The same the other way round.
+    /// The own names of those tools, by the names that are sent.
     own: BTreeMap<String, String>,
     /// For each message, the ids of its calls or results.
     ids: Vec<Vec<String>>,
 }
 
 impl WireNames {
-    /// The names for a server that takes names of so many characters.
+    /// Makes the names for a server that takes names of so many characters.
     pub(super) fn new(request: &ModelRequest<'_>, most: usize) -> WireNames {
         let names = request.tools.iter().map(|tool| tool.name.as_ref());
         let (fit, unfit): (Vec<&str>, Vec<&str>) = names.partition(|name| fits(name, most));
@@ -39,25 +39,25 @@ impl WireNames {
         WireNames { most, sent, own, ids: ids(request.messages) }
     }
 
-    /// What a tool is called in the request. It need not be one that there is: a model may make one up, and is told then
-    /// that there is none, but the call stays in the conversation.
+    /// Returns the name of a tool in the request. The tool need not exist: a model may make one up, and gets an error then,
+    /// but the call stays in the conversation.
     pub(super) fn tool(&self, name: &str) -> String {
         let sent = self.sent.get(name).cloned();
         sent.unwrap_or_else(|| if fits(name, self.most) { name.to_owned() } else { short(name, 0, self.most) })
     }
 
-    /// The tools' own names by those that are not.
+    /// Returns the own names of tools that are sent with another one, by that.
     pub(super) fn own(&self) -> &BTreeMap<String, String> {
         &self.own
     }
 
-    /// The id of a message's call or result.
+    /// Returns the id of a message's call or result.
     pub(super) fn id(&self, message: usize, number: usize) -> &str {
         self.ids.get(message).and_then(|ids| ids.get(number)).map_or("", String::as_str)
     }
 }
 
-/// Whether every server takes an id.
+/// Returns whether every server takes an id.
 pub(super) fn is_id(id: &str) -> bool {
     fits(id, MAX_ID)
 }
@@ -66,7 +66,7 @@ fn fits(name: &str, most: usize) -> bool {
     (1..=most).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// The first of many names that nobody has.
+/// Returns the first of many names that is not taken.
 fn free(taken: &BTreeSet<String>, name: impl Fn(u64) -> String) -> String {
     let mut count = 0;
     loop {
@@ -78,7 +78,7 @@ fn free(taken: &BTreeSet<String>, name: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// As much of a name as can be read, and what tells it from others that begin alike.
+/// Returns as much of a name as can be read, and a hash that distinguishes it from others that begin alike.
 fn short(name: &str, count: u64, most: usize) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let begin: String = name.chars().map(fit).take(most - 9).collect();
@@ -86,13 +86,13 @@ fn short(name: &str, count: u64, most: usize) -> String {
     format!("{begin}_{:08x}", hash(name, count) >> 32)
 }
 
-/// FNV-1a: the same in every build, which the standard library's need not be.
+/// Returns the FNV-1a hash: equal in every build, which the standard library's need not be.
 fn hash(name: &str, count: u64) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().chain(count.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The ids of all calls and results. No two calls have the same, and a result has that of its call: of the calls with
+/// Returns the ids of all calls and results. No two calls have the same, and a result has that of its call: of the calls with
 /// its id in the last message that has calls, the first that has no result yet.
 fn ids(messages: &[Message]) -> Vec<Vec<String>> {
     let mut taken = BTreeSet::new();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_name_is_nobody_elses() {
+    fn a_short_name_is_unique() {
         let short = names(&["a.b"], &[], 64).tool("a.b");
         let found = names(&["a.b", &short], &[], 64);
         assert_eq!(found.tool(&short), short);

@@ -8,19 +8,19 @@ use super::request_error::RequestError;
 use super::{FinishReason, ModelRequest};
 use crate::Message;
 
-/// Most characters of a tool's name.
+/// The most characters of a tool's name.
 pub(super) const MAX_NAME: usize = 64;
 
-/// What one server takes and another does not.
+/// Fields that one server takes and another does not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenAiDialect {
     /// `max_completion_tokens`: its own server wants it, others do not know it.
     pub(super) new_limit: bool,
-    /// Whether to ask what the answer cost.
+    /// Whether to ask for the cost of the answer.
     pub(super) wants_usage: bool,
 }
 
-/// The request. Contents are plain strings: many servers take nothing else.
+/// Returns the body of a request. Contents are plain strings: many servers take nothing else.
 pub(super) fn body(request: &ModelRequest<'_>, names: &WireNames, model: &str, dialect: OpenAiDialect) -> Value {
     let mut messages = Vec::new();
     let system: Vec<&str> =

@@ -1,4 +1,4 @@
-//! What a model is asked and what it answers, whatever its API looks like.
+//! Requests to models and their answers, independent of the API.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use skillcue::tools::ToolDefinition;
 
 use crate::{Message, RequestPart, ToolCall};
 
-/// Everything that one request says.
+/// A request to a model, with everything that is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'r> {
     /// The instructions, in order; an API that has room for one gets them as one, with a blank line between.
     pub system: &'r [SystemText],
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: &'r [ToolDefinition],
     /// The conversation. It begins with the user.
     pub messages: &'r [Message],
@@ -24,32 +24,32 @@ pub struct ModelRequest<'r> {
 /// A text of the instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemText {
-    /// As what it counts.
+    /// The part that it counts as.
     pub part: RequestPart,
-    /// Exactly what is sent.
+    /// The text exactly as it is sent.
     pub text: String,
 }
 
-/// What is heard while an answer comes in.
+/// A piece of news while an answer comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta<'d> {
     /// The next words of the answer.
     Text(&'d str),
-    /// What the model thinks aloud, if it does; no part of the answer.
+    /// The model's thinking, if it shows it; no part of the answer.
     Thinking(&'d str),
     /// The model begins to write the arguments of a call.
     Call {
         /// The tool.
         name: &'d str,
     },
-    /// The request failed and will be made again. What has come in so far does not count.
+    /// The request failed and will be made again. The words so far do not count.
     Retry {
         /// Which attempt comes next, from 2 on.
         attempt: u32,
         /// How long it is waited for.
         wait: Duration,
-        /// What went wrong, in one sentence.
+        /// The error, in one sentence.
         why: &'d str,
     },
 }
@@ -63,7 +63,7 @@ pub struct ModelAnswer {
     pub calls: Vec<ToolCall>,
     /// Why it stopped.
     pub stop: FinishReason,
-    /// What it cost, as the provider counts.
+    /// Its cost, as the provider counts.
     pub usage: TokenUsage,
     /// How many requests it took.
     pub attempts: u32,
@@ -71,7 +71,7 @@ pub struct ModelAnswer {
     pub first: Option<Duration>,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -88,12 +88,12 @@ pub enum FinishReason {
     Other(String),
 }
 
-/// What the provider says that a request cost.
+/// The cost of a request, as the provider reports it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TokenUsage {
     /// Tokens of the request, cached ones included.
     pub input: Option<u64>,
-    /// Those of them that came from the provider's cache.
+    /// Tokens of the request that came from the provider's cache.
     pub cached: Option<u64>,
     /// Tokens of the answer.
     pub output: Option<u64>,

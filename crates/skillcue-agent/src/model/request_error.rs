@@ -1,4 +1,4 @@
-//! What went wrong with one request, and what it means.
+//! Errors of one request, and their meaning.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use skillcue_http::EventTooLarge;
 use super::retry::MAX_WAIT;
 use super::{ModelError, Secret};
 
-/// Most characters of a server's words that are shown.
+/// The most characters of a server's message that are shown.
 const MAX_SAYS: usize = 500;
 
-/// What went wrong with one request, in the server's words.
+/// The error of one request, in the server's words.
 #[derive(Debug)]
 pub(super) enum RequestError {
     /// The server says no, or says in the middle of its answer that it cannot go on.
@@ -23,7 +23,7 @@ pub(super) enum RequestError {
     NoConnection(String),
     /// The answer does not end.
     Cut(String),
-    /// The answer takes longer than anybody waits.
+    /// The answer takes longer than the limit.
     Slow(Duration),
     /// The answer is none.
     Malformed(String),
@@ -31,7 +31,7 @@ pub(super) enum RequestError {
     TooLarge { what: &'static str, most: usize },
 }
 
-/// A server's own words: what it says to people, and its words for programs.
+/// A server's own words: its message for people, and its codes for programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Says {
     text: String,
@@ -40,12 +40,12 @@ pub(super) struct Says {
 }
 
 impl Says {
-    /// A text of our own.
+    /// Wraps a text of our own.
     pub(super) fn plain(text: String) -> Says {
         Says { text, ..Says::default() }
     }
 
-    /// What a body says. Each server puts it elsewhere.
+    /// Reads the message of a body. Each server puts it elsewhere.
     pub(super) fn of_body(body: &[u8]) -> Says {
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => Says::of_json(&value),
@@ -65,7 +65,7 @@ impl Says {
         Says { text, kind: word("type"), code: word("code") }
     }
 
-    /// The HTTP status that the server would have given, had it not begun to answer.
+    /// Returns the HTTP status that the server would have given, had it not begun to answer.
     pub(super) fn status(&self) -> u16 {
         if let Ok(status @ 400..600) = self.code.parse() {
             return status;
@@ -92,8 +92,8 @@ impl Says {
         self.all().contains(word)
     }
 
-    /// Whether the request has more tokens than fit, in the words of OpenAI, Anthropic, llama.cpp, vLLM, LM Studio and
-    /// those who sell others' models.
+    /// Returns whether the request has more tokens than fit, in the words of OpenAI, Anthropic, llama.cpp, vLLM, LM Studio
+    /// and resellers.
     fn too_long(&self) -> bool {
         const WORDS: [&str; 13] = [
             "context_length_exceeded",
@@ -115,8 +115,8 @@ impl Says {
     }
 }
 
-/// Whether a server that speaks of its context window means the answer that was asked for, and not the conversation:
-/// what is to come is too long, what was said is not. It says so in its own words, or its numbers do.
+/// Returns whether a server that speaks of its context window means the requested answer, and not the conversation: the
+/// answer would be too long, the request is not. It says so in its own words, or its numbers do.
 fn asks_too_much(all: &str) -> bool {
     const INPUTS: [&str; 5] = ["in the messages", "in the prompt", "in your prompt", "of text input", "input tokens"];
     let windows = ["context length is", "context window is"];
@@ -129,7 +129,7 @@ fn asks_too_much(all: &str) -> bool {
     }
 }
 
-/// The first of some words that is a number.
+/// Returns the first of some words that is a number.
 fn number<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<u64> {
     let digits = |word: &str| word.trim_matches(|c: char| !c.is_ascii_digit()).replace(',', "");
     words.into_iter().find_map(|word| digits(word).parse().ok())
@@ -150,13 +150,13 @@ impl RequestError {
         RequestError::Malformed(reason.into())
     }
 
-    /// An error that comes where an answer should.
+    /// Reads an error that comes in place of an answer.
     pub(super) fn said(value: &Value) -> RequestError {
         let says = Says::of_json(value);
         RequestError::Status { status: says.status(), says, wait: None }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the request may succeed later.
     pub(super) fn passes(&self) -> bool {
         match self {
             RequestError::Status { status, says, .. } => {
@@ -173,13 +173,13 @@ impl RequestError {
         }
     }
 
-    /// Whether the server does not know how to be asked what an answer costs.
+    /// Returns whether the server refuses the field that asks for the cost of an answer.
     pub(super) fn refuses_usage(&self) -> bool {
         matches!(self, RequestError::Status { status: 400 | 422, says, .. }
             if says.has("stream_options") || says.has("include_usage"))
     }
 
-    /// How long the server wants to be left alone.
+    /// Returns how long the server asks to wait.
     pub(super) fn wait(&self) -> Option<Duration> {
         match self {
             RequestError::Status { wait, .. } => *wait,
@@ -187,7 +187,7 @@ impl RequestError {
         }
     }
 
-    /// What people are told.
+    /// Returns the error for people.
     pub(super) fn into_error(self, url: &str, model: &str, key: Option<&Secret>) -> ModelError {
         let passes = self.passes();
         // An address may have the key in its path.
@@ -224,7 +224,7 @@ impl RequestError {
     }
 }
 
-/// A server's words as they may be shown: without the key, on one line, not too long.
+/// Returns a server's words as they may be shown: without the key, on one line, not too long.
 pub(super) fn shown(text: &str, key: Option<&Secret>) -> String {
     let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.hide_in(text));
     let text = hide(text);
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Nothing of a conversation need be forgotten for these.
+    /// These are no reason to shorten a conversation.
     #[test]
     fn too_long_an_answer_is_not_too_long_a_conversation() {
         for (text, word) in [

@@ -1,4 +1,4 @@
-//! When a request is made again.
+//! Waiting times before a request is made again.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use super::RequestTiming;
 /// The longest that a server is waited for because it says so.
 pub(super) const MAX_WAIT: Duration = Duration::from_mins(2);
 
-/// How long to wait after so many failed requests, from 1 on.
+/// Returns how long to wait after so many failed requests, from 1 on.
 pub(super) fn backoff(timing: &RequestTiming, failed: u32) -> Duration {
     let doubled = timing.backoff.saturating_mul(2u32.saturating_pow(failed.saturating_sub(1)));
     let longest = doubled.min(timing.most_backoff.max(timing.backoff));
@@ -18,14 +18,14 @@ pub(super) fn backoff(timing: &RequestTiming, failed: u32) -> Duration {
     longest.mul_f64(1.0 - 0.5 * f64::from(random) / f64::from(u32::MAX))
 }
 
-/// How long to wait for a server that has said how long: a little longer, so that not all who were told the same come
-/// back at once.
+/// Returns how long to wait for a server that has said how long: a little longer, so that not all clients come back at
+/// once.
 pub(super) fn a_little_longer(asked: Duration) -> Duration {
     let random = getrandom::u32().unwrap_or(0);
     asked.saturating_add(asked.mul_f64(0.1 * f64::from(random) / f64::from(u32::MAX)))
 }
 
-/// How long the server wants to be left alone.
+/// Returns how long the server asks to wait.
 pub(super) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);

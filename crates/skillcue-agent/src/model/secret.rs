@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Shown in the place of a key.
+/// The text shown in the place of a key.
 const HIDDEN: &str = "[key]";
 
-/// Shortest key, in bytes, that is hidden in answers. Servers without keys are given words like `EMPTY`, `ollama` or
+/// The shortest key, in bytes, that is hidden in answers. Servers without keys are given words like `EMPTY`, `ollama` or
 /// `test`: hiding those would change what models say and what tools are called with.
 const MIN_IN_ANSWERS: usize = 8;
 
@@ -30,7 +30,7 @@ impl Secret {
         if trimmed.len() == key.len() { Secret(key) } else { Secret(trimmed.to_owned()) }
     }
 
-    /// The text without the key.
+    /// Returns the text without the key.
     pub fn hide_in(&self, text: &str) -> String {
         let mut mask = Mask { key: self.0.clone(), held: String::new() };
         let mut out = mask.push(text);
@@ -38,8 +38,8 @@ impl Secret {
         out
     }
 
-    /// Hides the key in every string and every name of a value, where JSON may have written it with escapes. Whether
-    /// there was anything to hide.
+    /// Hides the key in every string and every name of a value, where JSON may have written it with escapes. Returns
+    /// whether there was anything to hide.
     pub(super) fn hide_in_json(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => self.replace(text),
@@ -56,7 +56,7 @@ impl Secret {
         }
     }
 
-    /// Whether a text has the key in it.
+    /// Returns whether a text has the key in it.
     pub(super) fn is_in(&self, text: &str) -> bool {
         !self.0.is_empty() && text.contains(&self.0)
     }
@@ -69,12 +69,12 @@ impl Secret {
         is_in
     }
 
-    /// Whether it is long enough to be hidden in answers.
+    /// Returns whether it is long enough to be hidden in answers.
     pub(super) fn hides_in_answers(&self) -> bool {
         self.0.len() >= MIN_IN_ANSWERS
     }
 
-    /// The key itself, for a header.
+    /// Returns the key itself, for a header.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }
@@ -90,7 +90,7 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// For answers.
+    /// Makes a mask for answers.
     pub(super) fn for_answers(key: Option<&Secret>) -> Mask {
         let key = key.filter(|key| key.hides_in_answers()).map(|key| key.0.clone());
         Mask { key: key.unwrap_or_default(), held: String::new() }

@@ -1,40 +1,40 @@
-//! Why a session cannot be had.
+//! Errors of sessions.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
 
-/// Why a session cannot be begun, continued, read or removed.
+/// The reason why a session cannot be begun, continued, read or removed.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum SessionsError {
-    /// What was given cannot be an id.
+    /// The text cannot be an id.
     #[error("`{}` is no id of a session: those are small letters, digits and `-`", Shown(id))]
     #[info(code = "invalid_session_id", hint = "list the sessions to see which there are")]
     BadId {
-        /// What was given.
+        /// The text.
         id: String,
     },
     /// There is none with that id.
     #[error("there is no session `{}` in {}", Shown(id), shown_path(dir))]
     #[info(code = "session_not_found", hint = "list the sessions to see which there are")]
     NotFound {
-        /// What was looked for.
+        /// The id that was looked for.
         id: String,
-        /// Where.
+        /// The directory.
         dir: PathBuf,
     },
     /// Several ids begin so.
     #[error("`{}` is the beginning of {} sessions: {}", Shown(id), matches.len(), few(matches))]
     #[info(code = "session_ambiguous", hint = "give more of the id")]
     Ambiguous {
-        /// What was looked for.
+        /// The id that was looked for.
         id: String,
-        /// What begins so, sorted.
+        /// The ids that begin so, sorted.
         matches: Vec<String>,
     },
-    /// Somebody else continues it.
+    /// Another process continues it.
     #[error("session `{id}` is in use by another process, or elsewhere in this one")]
     #[info(code = "session_in_use", hint = "end the other one first, or begin a new session")]
     Busy {
@@ -47,7 +47,7 @@ pub enum SessionsError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// What this one does not know.
+        /// The part that this version does not know.
         what: String,
     },
     /// A line in it cannot be read.
@@ -58,14 +58,14 @@ pub enum SessionsError {
         path: PathBuf,
         /// The line, from 1 on.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// It is a link, a directory, a pipe.
     #[error("{} is no regular file", shown_path(path))]
     #[info(code = "session_damaged", hint = "links are not followed here; put the file itself there")]
     NotAFile {
-        /// What is there.
+        /// Its path.
         path: PathBuf,
     },
     /// A record is longer than one may be.
@@ -77,11 +77,11 @@ pub enum SessionsError {
         /// Its length.
         bytes: usize,
     },
-    /// Somebody has removed the file while it was in use.
+    /// The file was removed while it was in use.
     #[error("{} was removed while the session was going on", shown_path(path))]
     #[info(code = "session_removed", hint = "what is said from here on would be lost; begin a new session")]
     Gone {
-        /// Where it was.
+        /// Its path.
         path: PathBuf,
     },
     /// The operating system refuses.
@@ -90,9 +90,9 @@ pub enum SessionsError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What went wrong.
+        /// Its error.
         #[source]
         error: io::Error,
     },

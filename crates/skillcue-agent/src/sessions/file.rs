@@ -1,4 +1,4 @@
-//! The file of one session, held by whoever continues it.
+//! The file of one session, held by the process that continues it.
 
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::error::SessionsError;
 use super::read::{Mending, line};
 use super::record::SessionRecord;
 
-/// The file of a session. While it lives, nobody else can continue the session.
+/// The file of a session. While it lives, no other process can continue the session.
 #[derive(Debug)]
 pub struct SessionFile {
     file: File,
@@ -19,12 +19,12 @@ pub struct SessionFile {
     path: PathBuf,
     /// How long it is.
     length: u64,
-    /// Whether part of a line stands at its end that could not be taken back.
+    /// Whether part of a line is at its end that could not be taken back.
     torn: bool,
 }
 
 impl SessionFile {
-    /// Takes a file, if nobody else has.
+    /// Takes a file, if no other process has it.
     pub(super) fn take(file: File, id: &str, path: PathBuf) -> Result<SessionFile, SessionsError> {
         match file.try_lock() {
             Ok(()) => {}
@@ -32,7 +32,7 @@ impl SessionFile {
             Err(TryLockError::Error(error)) => return Err(SessionsError::file("lock", &path, error)),
         }
         let metadata = file.metadata().map_err(|error| SessionsError::file("look at", &path, error))?;
-        // Whoever had it before may have removed it.
+        // The process that had it before may have removed it.
         if metadata.nlink() == 0 {
             return Err(SessionsError::Gone { path });
         }
@@ -43,18 +43,18 @@ impl SessionFile {
         &self.file
     }
 
-    /// The session that it belongs to.
+    /// Returns the id of its session.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes down what happened. A [`SessionRecord::Turn`], and all before it, is on the disk afterwards. What fails leaves the
-    /// file as it was.
+    /// Appends a record. A [`SessionRecord::Turn`], and all before it, is on the disk afterwards. A failure
+    /// leaves the file as it was.
     pub fn append(&mut self, record: &SessionRecord) -> Result<(), SessionsError> {
         let line = line(record, &self.path)?;
         self.write(&line)?;
@@ -70,7 +70,7 @@ impl SessionFile {
             self.cut(self.length)?;
         }
         if let Err(error) = self.file.write_all(lines) {
-            // The next line must not stand behind half a line. What cannot be cut off now is, before anything else.
+            // The next line must not follow half a line. If it cannot be cut off now, that is done before the next write.
             self.torn = self.file.set_len(self.length).is_err();
             return Err(SessionsError::file("write", &self.path, error));
         }
@@ -78,7 +78,7 @@ impl SessionFile {
         Ok(())
     }
 
-    /// Brings the file in order.
+    /// Repairs the file.
     pub(super) fn mend(&mut self, mending: &Mending) -> Result<(), SessionsError> {
         self.cut(mending.keep)?;
         self.write(&mending.append)?;
@@ -113,7 +113,7 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, FileOpenError> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => File::from(file),
-        // A link; and a pipe that nobody reads, a socket, a directory.
+        // A link; a pipe without a reader, a socket, a directory.
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::NXIO | rustix::io::Errno::ISDIR) => {
             return Err(FileOpenError::NotAFile);
         }
@@ -126,7 +126,7 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, FileOpenError> {
     }
 }
 
-/// Why a file cannot be opened.
+/// The reason why a file cannot be opened.
 pub(crate) enum FileOpenError {
     NotAFile,
     File(std::io::Error),

@@ -1,4 +1,4 @@
-//! What sessions are called: short to type, and sorted by when they began.
+//! Ids of sessions: short to type, and sorted by when they began.
 
 use std::time::SystemTime;
 
@@ -7,10 +7,10 @@ use skillcue_base::rfc3339_seconds;
 /// Letters and digits that are not taken for one another. There are 32, so that each byte gives one evenly.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Longer than any id that we make.
-const MAX: usize = 64;
+/// The most bytes of an id. Those that we make are shorter.
+const MAX_LENGTH: usize = 64;
 
-/// A new id, as `20261116-1254-k3f9`.
+/// Makes a new id, as `20261116-1254-k3f9`.
 pub(super) fn make(created: SystemTime) -> Result<String, getrandom::Error> {
     let mut random = [0; 4];
     getrandom::fill(&mut random)?;
@@ -20,13 +20,13 @@ pub(super) fn make(created: SystemTime) -> Result<String, getrandom::Error> {
     Ok(format!("{date}-{minute}-{random}"))
 }
 
-/// Whether it may become the name of a file.
+/// Returns whether an id may become the name of a file.
 pub(super) fn is_valid(id: &str) -> bool {
     let letters = id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    letters && !id.is_empty() && id.len() <= MAX
+    letters && !id.is_empty() && id.len() <= MAX_LENGTH
 }
 
-/// The id that a file is named after.
+/// Returns the id that a file is named after.
 pub(super) fn of_file(name: &str) -> Option<&str> {
     name.strip_suffix(".jsonl").filter(|id| is_valid(id))
 }
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn nothing_else_becomes_a_path() {
-        let long = "a".repeat(MAX + 1);
+        let long = "a".repeat(MAX_LENGTH + 1);
         for bad in ["", ".", "..", "../x", "a/b", "a.b", "A", "ä", "a b", "a\0", "a_b", &long] {
             assert!(!is_valid(bad), "{bad}");
             assert_eq!(of_file(&format!("{bad}.jsonl")), None, "{bad}");

@@ -1,4 +1,4 @@
-//! Which sessions there are, at a glance.
+//! The list of sessions.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use skillcue_base::Shown;
 
 use super::error::SessionsError;
 use super::file::{FileOpenError, open};
-use super::read::{SessionLine, SessionLines, read_header, what_else};
+use super::read::{SessionLine, SessionLines, read_header, unreadable_record};
 use super::record::SessionRecord;
 use crate::Message;
 
-/// How many characters of the first message are told.
-const MOST_CHARS: usize = 120;
+/// The most characters of the first message.
+const MAX_CHARS: usize = 120;
 
-/// A session in a list: to look at. What was read from its file stands on one line, with what cannot be seen escaped.
+/// A session in a list, to look at. Texts from its file are on one line, with hidden characters escaped.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// What it is called.
+    /// Its id.
     pub id: String,
     /// When it began.
     #[serde(with = "crate::trace::written")]
@@ -29,11 +29,11 @@ pub struct SessionSummary {
     pub used: SystemTime,
     /// How many turns have ended.
     pub turns: u64,
-    /// The model that it began with; empty if nobody knows.
+    /// The model that it began with; empty if it is unknown.
     pub model: String,
-    /// Where it began, as it can be shown.
+    /// The directory in which it began, as it can be shown.
     pub cwd: Option<PathBuf>,
-    /// What the user said first, on one line, cut if it is long.
+    /// The user's first message, on one line, cut if it is long.
     pub first: String,
     /// How large its file is.
     pub bytes: u64,
@@ -42,7 +42,7 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// Looks at a file, once, line by line.
+    /// Reads a file, once, line by line.
     pub(super) fn of(id: &str, path: &Path) -> SessionSummary {
         let mut listed = SessionSummary {
             id: id.to_owned(),
@@ -87,8 +87,8 @@ impl SessionSummary {
                 self.cwd = about.cwd.map(|cwd| PathBuf::from(Shown(&cwd.to_string_lossy()).to_string()));
             }));
         }
-        match glance(line) {
-            // Most of a file is messages, and the first of the user's is all that is told of them.
+        match line_kind(line) {
+            // Most of a file is messages, and only the first of the user's is listed.
             Some(LineKind::Message) if !self.first.is_empty() => return Ok(Ok(())),
             Some(LineKind::Turn(number)) => {
                 self.turns = number;
@@ -102,21 +102,21 @@ impl SessionSummary {
             }
             Ok(SessionRecord::Turn { number, .. }) => self.turns = number,
             Ok(_) => {}
-            Err(error) => return Ok(Err(what_else(&error, line, path, number)?)),
+            Err(error) => return Ok(Err(unreadable_record(&error, line, path, number)?)),
         }
         Ok(Ok(()))
     }
 }
 
-/// What a line is by its beginning and its end.
+/// The kind of a line, by its beginning and its end.
 enum LineKind {
     Message,
     Turn(u64),
 }
 
-/// Looks at a line as we write it. Crashes leave zeros and half lines, and those are seen; what else may be wrong with it
-/// is seen when the session is continued.
-fn glance(line: &[u8]) -> Option<LineKind> {
+/// Returns the kind of a line as we write it. Crashes leave zeros and half lines, and those are seen; other damage is
+/// seen when the session is continued.
+fn line_kind(line: &[u8]) -> Option<LineKind> {
     let whole = line.ends_with(b"}") && line.iter().fold(u8::MAX, |least, byte| least.min(*byte)) >= b' ';
     if !whole {
         return None;
@@ -129,7 +129,7 @@ fn glance(line: &[u8]) -> Option<LineKind> {
     std::str::from_utf8(&number[..end]).ok()?.parse().ok().map(LineKind::Turn)
 }
 
-/// A text as it can be shown in a list.
+/// Returns a text as it can be shown in a list.
 fn list_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -137,11 +137,11 @@ fn list_line(text: &str) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > 4 * MOST_CHARS {
+        if line.len() > 4 * MAX_CHARS {
             break;
         }
     }
-    Shown(&line).within(MOST_CHARS).to_string()
+    Shown(&line).within(MAX_CHARS).to_string()
 }
 
 #[cfg(test)]
@@ -152,8 +152,8 @@ mod tests {
     fn the_first_message_becomes_one_short_line() {
         assert_eq!(list_line(" a\n\tb \r\n c"), "a b c");
         let long = "ü".repeat(500);
-        assert_eq!(list_line(&long).chars().count(), MOST_CHARS + 1);
-        assert_eq!(list_line(&"ü ".repeat(100_000)).chars().count(), MOST_CHARS + 1);
+        assert_eq!(list_line(&long).chars().count(), MAX_CHARS + 1);
+        assert_eq!(list_line(&"ü ".repeat(100_000)).chars().count(), MAX_CHARS + 1);
         assert_eq!(list_line(""), "");
         assert_eq!(list_line("a\u{1b}[2J\u{202e}b\u{2028}c"), "a\\u{1b}[2J\\u{202e}b c");
     }

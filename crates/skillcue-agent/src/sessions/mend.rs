@@ -1,14 +1,14 @@
-//! A conversation that can be continued, of one that was interrupted.
+//! Repair of an interrupted conversation, so that it can be continued.
 
 use crate::{Message, ToolCall, ToolResult};
 
-/// What stands where an answer should be.
+/// The text in place of a missing answer.
 const INTERRUPTED: &str = "[interrupted]";
-/// What stands where the user's message should be.
+/// The text in place of a missing message of the user.
 const LOST: &str = "[lost]";
 
-/// Makes a conversation valid: it begins with the user, each call has its result, and it ends with an answer. Says what
-/// had to be mended. What is valid stays as it is.
+/// Makes a conversation valid: it begins with the user, each call has its result, and it ends with an answer. Returns
+/// the repairs, too. A valid conversation stays as it is.
 pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
     let mut mender = Mender { messages: Vec::with_capacity(messages.len()), said: Vec::new() };
     for message in messages {
@@ -82,7 +82,7 @@ impl Mender {
             self.said.push(format!("a call of {} has no result: it was interrupted", skillcue_base::Shown(&name)));
         }
         if !results.is_empty() {
-            self.said.push(format!("results of calls that nobody made were left out: {}", results.len()));
+            self.said.push(format!("results without a call were left out: {}", results.len()));
         }
         if !answers.is_empty() {
             self.messages.push(Message::Tools { results: answers });

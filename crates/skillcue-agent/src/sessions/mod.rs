@@ -1,8 +1,8 @@
 //! Conversations, saved as they happen.
 //!
 //! A session is a file of JSON lines that only grows: how it began, each message as it is said, and after each turn what
-//! the conversation has been shown of skills. A crash loses at most the turn in progress; what it leaves in disorder is
-//! mended when somebody continues.
+//! the conversation has been shown of skills. A crash loses at most the turn in progress; a damaged end is repaired when
+//! the session is continued.
 
 mod error;
 mod file;
@@ -26,8 +26,8 @@ pub(crate) use file::{FileOpenError, open};
 pub use list::SessionSummary;
 pub use record::{About, SavedSession, SessionRecord};
 
-/// How often a new id is tried. The chance that one is taken is one in a million for each session of the same minute.
-const ATTEMPTS: u32 = 100;
+/// The most new ids that are tried. The chance that one is taken is one in a million for each session of the same minute.
+const MAX_ATTEMPTS: u32 = 100;
 
 /// The sessions in a directory.
 ///
@@ -60,17 +60,17 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Those in `dir`, which need not exist yet.
+    /// Returns the sessions in `dir`, which need not exist yet.
     pub fn new(dir: PathBuf) -> Sessions {
         Sessions { dir }
     }
 
-    /// Where they are.
+    /// Returns their directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Begins one.
+    /// Begins a session.
     pub fn create(&self, about: About) -> Result<(SessionFile, SavedSession), SessionsError> {
         let fail = |error| SessionsError::file("make a directory", &self.dir, error);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(fail)?;
@@ -87,13 +87,13 @@ impl Sessions {
             };
             match created {
                 Ok(file) => break (file, id),
-                Err(error) if attempt == ATTEMPTS || !is_taken(&error) => return Err(error),
+                Err(error) if attempt == MAX_ATTEMPTS || !is_taken(&error) => return Err(error),
                 Err(_) => attempt += 1,
             }
         };
         let begun = read::header_line(&id, &about, file.path()).and_then(|header| file.write(&header));
         if let Err(error) = begun {
-            // What says nothing is in nobody's way.
+            // An empty file is of no use.
             let _ = std::fs::remove_file(file.path());
             return Err(error);
         }
@@ -113,7 +113,7 @@ impl Sessions {
         Ok((file, saved))
     }
 
-    /// Continues one, by its id or an unambiguous beginning of it. What a crash left is mended, in the file too.
+    /// Continues a session, by its id or an unambiguous beginning of it. Damage of a crash is repaired, in the file too.
     pub fn open(&self, id: &str) -> Result<(SessionFile, SavedSession), SessionsError> {
         let id = self.resolve(id)?;
         let path = self.path(&id);
@@ -128,7 +128,7 @@ impl Sessions {
         Ok((file, saved))
     }
 
-    /// Reads one without taking it, even if it is in use. What would be mended is mended in what is returned alone.
+    /// Reads a session without taking it, even if it is in use. Damage is repaired in the returned value alone.
     pub fn read(&self, id: &str) -> Result<SavedSession, SessionsError> {
         let id = self.resolve(id)?;
         let path = self.path(&id);
@@ -137,7 +137,7 @@ impl Sessions {
         Ok(contents.finish(&id, modified(&file), &path)?.0)
     }
 
-    /// The id that begins so, if there is only one. A whole id is always itself.
+    /// Returns the id that begins so, if there is only one. A whole id is always itself.
     pub fn resolve(&self, id: &str) -> Result<String, SessionsError> {
         if !id::is_valid(id) {
             return Err(SessionsError::BadId { id: id.to_owned() });
@@ -156,7 +156,7 @@ impl Sessions {
         }
     }
 
-    /// The one that was used last, of those in which something was said.
+    /// Returns the session that was used last, of those that have messages.
     pub fn latest(&self) -> Result<Option<String>, SessionsError> {
         let used = |id: &String| self.path(id).symlink_metadata().and_then(|metadata| metadata.modified()).ok();
         let mut ids: Vec<_> = self.ids()?.into_iter().filter_map(|id| Some((used(&id)?, id))).collect();
@@ -164,7 +164,7 @@ impl Sessions {
         Ok(ids.into_iter().rev().map(|(_, id)| id).find(|id| !self.says_nothing(id)))
     }
 
-    /// Whether a session was begun and nothing else. What cannot be read may say anything.
+    /// Returns whether a session was begun and nothing else. One that cannot be read may have messages.
     fn says_nothing(&self, id: &str) -> bool {
         let path = self.path(id);
         let Ok(file) = open(&path, OFlags::RDONLY) else { return false };
@@ -177,7 +177,7 @@ impl Sessions {
         !ended || lines.is_last(&path).unwrap_or(false)
     }
 
-    /// All of them, the one that was used last first. Each file is read once, and nothing of it is kept but what is told.
+    /// Lists all sessions, the one that was used last first. Each file is read once, and nothing more of it is kept.
     pub fn list(&self) -> Result<Vec<SessionSummary>, SessionsError> {
         let mut list: Vec<SessionSummary> =
             self.ids()?.iter().map(|id| SessionSummary::of(id, &self.path(id))).collect();
@@ -185,7 +185,7 @@ impl Sessions {
         Ok(list)
     }
 
-    /// Removes one, unless it is in use. Nothing but its whole id will do.
+    /// Removes a session, unless it is in use. It takes the whole id.
     pub fn remove(&self, id: &str) -> Result<(), SessionsError> {
         if !id::is_valid(id) {
             return Err(SessionsError::BadId { id: id.to_owned() });
@@ -193,14 +193,14 @@ impl Sessions {
         let path = self.path(id);
         let _held = match self.open_file(id, OFlags::RDONLY) {
             Ok(file) => Some(SessionFile::take(file, id, path.clone())?),
-            // Nobody can have what is no file. The link goes, not what it points to.
+            // Only a file can be in use. The link goes, not its target.
             Err(SessionsError::NotAFile { .. }) => None,
             Err(error) => return Err(error),
         };
         std::fs::remove_file(&path).map_err(|error| SessionsError::file("remove", &path, error))
     }
 
-    /// Where the session's file is. The id must be valid.
+    /// Returns the path of the session's file. The id must be valid.
     fn path(&self, id: &str) -> PathBuf {
         self.dir.join(format!("{id}.jsonl"))
     }
@@ -235,7 +235,7 @@ fn modified(file: &File) -> std::time::SystemTime {
     file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(UNIX_EPOCH)
 }
 
-/// Whether somebody else was faster with the same id.
+/// Returns whether another process was faster with an equal id.
 fn is_taken(error: &SessionsError) -> bool {
     match error {
         SessionsError::Busy { .. } => true,

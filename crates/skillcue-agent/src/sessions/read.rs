@@ -16,7 +16,7 @@ use super::mend::mend;
 use super::record::{About, KINDS, MAX_LINE, SavedSession, SessionHeader, SessionRecord, VERSION};
 use crate::{Message, ToolCall, ToolResult};
 
-/// What stands in a file.
+/// The contents of a file.
 #[derive(Default)]
 pub(super) struct Contents {
     /// Missing if the file ended in its first line.
@@ -37,11 +37,11 @@ pub(super) struct Contents {
     torn: bool,
 }
 
-/// What has to be done to a file before more can be appended to it.
+/// The repair that a file needs before more can be appended to it.
 pub(super) struct Mending {
-    /// To how many bytes it is cut.
+    /// The bytes to which it is cut.
     pub(super) keep: u64,
-    /// What is appended then.
+    /// The bytes that are appended then.
     pub(super) append: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn read(file: &File, path: &Path) -> Result<Contents, SessionsError> 
 }
 
 impl Contents {
-    /// Takes a line in. What is no JSON may have been left by a crash; what is JSON, and not ours, was not.
+    /// Takes a line in. A line that is no JSON may have been left by a crash; one that is JSON, and not ours, was not.
     fn take(&mut self, line: &[u8], path: &Path, number: u64) -> Result<Result<(), String>, SessionsError> {
         if number == 1 {
             return Ok(read_header(line, path)?.map(|about| self.about = Some(about)));
@@ -75,7 +75,7 @@ impl Contents {
                 self.apply(record);
                 Ok(Ok(()))
             }
-            Err(error) => Ok(Err(what_else(&error, line, path, number)?)),
+            Err(error) => Ok(Err(unreadable_record(&error, line, path, number)?)),
         }
     }
 
@@ -101,7 +101,7 @@ impl Contents {
         }
     }
 
-    /// The session that it is, and what makes the file say the same.
+    /// Returns the session, and the repair that makes the file agree with it.
     pub(super) fn finish(
         self,
         id: &str,
@@ -155,7 +155,7 @@ impl Contents {
     }
 }
 
-/// The skills that these calls have loaded.
+/// Returns the skills that these calls have loaded.
 fn loaded_by(calls: &[ToolCall], results: &[ToolResult]) -> impl Iterator<Item = String> {
     calls.iter().filter(|call| call.name == "load_skill").filter_map(|call| {
         let done = results.iter().any(|result| result.id == call.id && !result.is_error);
@@ -164,7 +164,7 @@ fn loaded_by(calls: &[ToolCall], results: &[ToolResult]) -> impl Iterator<Item =
     })
 }
 
-/// What the first line says; or why it is not even JSON.
+/// Reads the first line; or returns why it is not even JSON.
 pub(super) fn read_header(line: &[u8], path: &Path) -> Result<Result<About, String>, SessionsError> {
     #[derive(Deserialize)]
     struct HeaderVersion {
@@ -185,8 +185,8 @@ pub(super) fn read_header(line: &[u8], path: &Path) -> Result<Result<About, Stri
     }
 }
 
-/// Why a line is not even JSON. An error, if it is, and something that no crash leaves.
-pub(super) fn what_else(
+/// Returns why a line is not even JSON; an error, if it is JSON, which no crash leaves.
+pub(super) fn unreadable_record(
     error: &serde_json::Error,
     line: &[u8],
     path: &Path,
@@ -208,12 +208,12 @@ pub(super) fn what_else(
     }
 }
 
-/// A record as a line.
+/// Returns a record as a line.
 pub(super) fn line(record: &SessionRecord, path: &Path) -> Result<Vec<u8>, SessionsError> {
     ended(serde_json::to_vec(record), path)
 }
 
-/// The first line.
+/// Returns the first line of a file.
 pub(super) fn header_line(id: &str, about: &About, path: &Path) -> Result<Vec<u8>, SessionsError> {
     ended(serde_json::to_vec(&SessionHeader { version: VERSION, id: id.to_owned(), about: about.clone() }), path)
 }
@@ -241,11 +241,11 @@ pub(super) struct SessionLines<'f> {
 
 /// A line that was read.
 pub(super) struct SessionLine<'l> {
-    /// Without its end.
+    /// Its bytes, without the line end.
     pub(super) line: &'l [u8],
-    /// Whether it has one.
+    /// Whether it has a line end.
     pub(super) ended: bool,
-    /// Which it is, from 1 on.
+    /// Its number, from 1 on.
     pub(super) number: u64,
     /// How far the file has been read with it.
     pub(super) bytes: u64,
@@ -256,7 +256,7 @@ impl<'f> SessionLines<'f> {
         SessionLines { reader: BufReader::with_capacity(64 << 10, file), line: Vec::new(), number: 0, bytes: 0 }
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub(super) fn next(&mut self, path: &Path) -> Result<Option<SessionLine<'_>>, SessionsError> {
         self.line.clear();
         self.number += 1;
@@ -273,7 +273,7 @@ impl<'f> SessionLines<'f> {
         Ok((read > 0).then_some(SessionLine { line, ended, number: *number, bytes: *bytes }))
     }
 
-    /// Whether nothing comes after the line that was read last.
+    /// Returns whether nothing comes after the line that was read last.
     pub(super) fn is_last(&mut self, path: &Path) -> Result<bool, SessionsError> {
         loop {
             match self.reader.fill_buf() {

@@ -1,4 +1,4 @@
-//! What a session's file says.
+//! The records of a session's file.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -16,12 +16,12 @@ pub(super) const VERSION: u64 = 1;
 /// The longest line. What a tool returns has limits far below.
 pub(super) const MAX_LINE: usize = 64 << 20;
 
-/// What is known of a session when it begins.
+/// The facts of a session that are known when it begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// The model that is asked; empty if nobody knows any more.
+    /// The model that is asked; empty if it is no longer known.
     pub model: String,
-    /// Where it was begun.
+    /// The directory in which it was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// When it was begun, to the millisecond.
@@ -30,7 +30,7 @@ pub struct About {
 }
 
 impl About {
-    /// As it will be when it is read again.
+    /// Returns it as it will be when it is read again.
     pub(super) fn normalised(self) -> About {
         let cwd = self.cwd.map(|cwd| PathBuf::from(cwd.to_string_lossy().into_owned()));
         About { cwd, created: whole_millis(self.created), ..self }
@@ -47,21 +47,21 @@ pub(super) struct SessionHeader {
     pub(super) about: About,
 }
 
-/// What happens in a session, a line each.
+/// A record of a session, a line each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SessionRecord {
-    /// Something was said.
+    /// A message.
     Message {
-        /// What, and by whom.
+        /// The message.
         message: Message,
     },
-    /// A turn is over. What was said until here is on the disk when this has been appended.
+    /// The end of a turn. All messages until here are on the disk when this has been appended.
     Turn {
-        /// Which, from 1 on.
+        /// Its number, from 1 on.
         number: u64,
-        /// What the conversation has been shown of skills.
+        /// The skills that the conversation has been shown.
         skills: Session,
         /// The skills whose tools are offered.
         loaded: Vec<String>,
@@ -72,9 +72,9 @@ pub enum SessionRecord {
     Compacted {
         /// All of it, from here on.
         messages: Vec<Message>,
-        /// What it shows of skills now.
+        /// The skills that it shows now.
         skills: Session,
-        /// What is said of what went.
+        /// The summary of the messages that went.
         summary: String,
     },
 }
@@ -85,24 +85,24 @@ pub(super) const KINDS: [&str; 3] = ["message", "turn", "compacted"];
 /// A session as far as it has come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedSession {
-    /// What it is called.
+    /// Its id.
     pub id: String,
     /// How it began.
     pub about: About,
     /// The conversation: it begins with the user, and ends with an answer.
     pub messages: Vec<Message>,
-    /// What it has been shown of skills.
+    /// The skills that it has been shown.
     pub skills: Session,
     /// The skills whose tools are offered.
     pub loaded: Vec<String>,
     /// How many turns there were.
     pub turns: u64,
-    /// What a crash had left in disorder and was mended, in sentences.
+    /// The repairs after a crash, in sentences.
     pub repaired: Vec<String>,
 }
 
 impl SavedSession {
-    /// How many turns of the conversation are no longer in `messages`, and the summary that stands for them; nothing, if
+    /// Returns how many turns of the conversation are no longer in `messages`, and their summary; nothing, if
     /// all of them are.
     pub fn earlier(&self) -> Option<(u64, String)> {
         let left = self.messages.iter().filter(|message| matches!(message, Message::User { .. })).count() as u64;

@@ -1,4 +1,4 @@
-//! Why a trace cannot be written or read.
+//! Errors of traces.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use skillcue_base::{ErrorInfo, os_message, shown_path};
 
 use crate::sessions::FileOpenError;
 
-/// Why a trace cannot be written or read.
+/// The reason why a trace cannot be written or read.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -15,14 +15,14 @@ pub enum TraceError {
     #[error("there is no trace at {}", shown_path(path))]
     #[info(code = "trace_not_found", hint = "a trace is written while an agent works")]
     NotFound {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
     },
     /// It is a link, a directory, a pipe.
     #[error("{} is no regular file", shown_path(path))]
     #[info(code = "trace_unreadable", hint = "links are not followed here; put the file itself there")]
     NotAFile {
-        /// What is there.
+        /// Its path.
         path: PathBuf,
     },
     /// The operating system refuses.
@@ -31,9 +31,9 @@ pub enum TraceError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What went wrong.
+        /// Its error.
         #[source]
         error: io::Error,
     },

@@ -1,4 +1,4 @@
-//! What is written down of one request.
+//! The record of one request.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use super::time::written;
 use crate::model::FinishReason;
 use crate::{Message, RequestTokens};
 
-/// One request to a model, and what came of it: a line of a trace.
+/// A line of a trace: one request to a model, and its outcome.
 ///
 /// ```
 /// use std::time::UNIX_EPOCH;
@@ -34,27 +34,27 @@ pub struct TraceLine {
     pub turn: u64,
     /// Which request of the turn, from 1 on.
     pub round: u32,
-    /// What it was for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The API that was spoken.
     pub api: String,
     /// The model that was asked.
     pub model: String,
-    /// What each part of the request cost, as we count.
+    /// The cost of each part of the request, as we count.
     pub tokens: RequestTokens,
-    /// What it cost, in the provider's own words; null if it said nothing.
+    /// Its cost, in the provider's own words; null if it said nothing.
     #[serde(default)]
     pub usage: Value,
     /// How much the message called for, from 0 to 3.
     #[serde(default)]
     pub tier: Option<u8>,
-    /// By which policy skills were disclosed.
+    /// The policy by which skills were disclosed.
     #[serde(default)]
     pub policy: Option<String>,
-    /// What became of which skill.
+    /// The decision about each skill.
     #[serde(default)]
     pub skills: Vec<LineSkill>,
-    /// What all skills would have cost in this request, had they been loaded eagerly.
+    /// The cost of all skills in this request, had they been loaded eagerly.
     #[serde(default)]
     pub eager: u64,
     /// The files that were taken to be what the turn is about: those that the message names, and those that have changed.
@@ -77,18 +77,18 @@ pub struct TraceLine {
     /// The tools that were called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
-    /// What went wrong, and did not stop the turn.
+    /// Problems that did not stop the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// The code of what stopped it.
+    /// The code of the error that stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What was said, if that was asked for.
+    /// The text of the messages, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<LineText>,
 }
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -103,18 +103,18 @@ pub enum Purpose {
 pub struct LineSkill {
     /// Its name.
     pub name: String,
-    /// What became of it, in the words of a disclosure.
+    /// The decision about it, in the words of a disclosure.
     pub decision: String,
-    /// What it cost.
+    /// Its cost.
     pub tokens: u64,
 }
 
-/// What was said.
+/// The text of a request and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineText {
     /// The conversation that was sent.
     pub request: Vec<Message>,
-    /// What came back.
+    /// The answer.
     pub answer: String,
 }
 
@@ -124,15 +124,15 @@ fn is_none(tokens: &u64) -> bool {
 }
 
 impl TraceLine {
-    /// What skills took of the request, wherever it stands in it: what is disclosed of them, what of that is history by
-    /// now, and the definitions of tools, all of which are there for skills.
+    /// Returns how many tokens of the request skills took, wherever they are in it: their disclosure, the part of it that is
+    /// history by now, and the definitions of tools, nearly all of which are there for skills.
     pub fn skills_took(&self) -> u64 {
         let RequestTokens { skills_stable, skills_turn, tools, .. } = self.tokens;
         let parts = [skills_stable, skills_turn, tools, self.skills_in_history];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// A line that says nothing yet.
+    /// Makes a line that says nothing yet.
     pub fn new(session: impl Into<String>, time: SystemTime) -> TraceLine {
         TraceLine {
             time,

@@ -51,12 +51,12 @@ impl Tracer {
         Tracer { dir, text }
     }
 
-    /// Whether the text of messages is asked for. Otherwise it is left out of every line.
+    /// Returns whether the text of messages is asked for. Otherwise it is left out of every line.
     pub fn wants_text(&self) -> bool {
         self.text
     }
 
-    /// Where the lines of a session go. What cannot stand in a file's name becomes `_`.
+    /// Returns the file for the lines of a session. Characters that a file's name may not have become `_`.
     pub fn path(&self, session: &str) -> PathBuf {
         let fits = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let name: String = session.chars().take(MAX_NAME).map(fits).collect();
@@ -108,18 +108,18 @@ fn ends_within_line(file: &File) -> io::Result<bool> {
 /// A trace as it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traced {
-    /// What could be read, in the order in which it was written.
+    /// The lines that could be read, in the order in which they were written.
     pub lines: Vec<TraceLine>,
-    /// What could not.
+    /// The lines that could not.
     pub problems: Vec<Unreadable>,
 }
 
 /// A line of a trace that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Which, from 1 on.
+    /// Its number, from 1 on.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
@@ -167,7 +167,7 @@ pub fn read_trace(path: &Path) -> Result<Traced, TraceError> {
 pub struct TraceFile {
     /// The session, as its file is named.
     pub session: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// When something was last written into it.
     pub used: SystemTime,
@@ -175,7 +175,7 @@ pub struct TraceFile {
     pub bytes: u64,
 }
 
-/// The traces in a directory, the one that was written last first. None, if there is no such directory.
+/// Lists the traces in a directory, the one that was written last first. None, if there is no such directory.
 pub fn list_traces(dir: &Path) -> Result<Vec<TraceFile>, TraceError> {
     let fail = |error| TraceError::file("read", dir, error);
     let entries = match std::fs::read_dir(dir) {

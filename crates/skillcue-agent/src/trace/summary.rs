@@ -1,4 +1,4 @@
-//! What requests cost, added up.
+//! The cost of requests, added up.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::line::{Purpose, TraceLine};
 use crate::RequestTokens;
 
-/// What some requests cost together.
+/// The cost of some requests together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct CostSum {
@@ -14,18 +14,18 @@ pub struct CostSum {
     pub requests: u64,
     /// How many of them failed.
     pub errors: u64,
-    /// What each part cost, as we count.
+    /// The cost of each part, as we count.
     pub tokens: RequestTokens,
-    /// What the provider says that the requests had, cached tokens included.
+    /// The tokens of the requests, as the provider counts, cached ones included.
     pub input: u64,
-    /// What the provider says that the answers had.
+    /// The tokens of the answers, as the provider counts.
     pub output: u64,
     /// How much of the input came from the provider's cache.
     pub cached: u64,
-    /// What skills took: what stands in the instructions, what went with the turn, what of either, or loaded, is history by
-    /// now, and the definitions of tools.
+    /// The tokens that skills took: in the instructions, with the turn, in the history where they were shown or loaded
+    /// before, and in the definitions of tools.
     pub skills: u64,
-    /// What all skills would have cost, had they been loaded eagerly in each request.
+    /// The cost of all skills, had they been loaded eagerly in each request.
     pub eager: u64,
     /// How much of that skills did not take; below zero if they took more.
     pub saved: i64,
@@ -39,7 +39,7 @@ pub struct CostSum {
 pub struct TurnSum {
     /// The turn.
     pub turn: u64,
-    /// What it cost.
+    /// Its cost.
     #[serde(flatten)]
     pub sum: CostSum,
 }
@@ -50,20 +50,20 @@ pub struct TurnSum {
 pub struct SessionSum {
     /// The session.
     pub session: String,
-    /// What it cost.
+    /// Its cost.
     #[serde(flatten)]
     pub sum: CostSum,
-    /// The same by turns, in their order.
+    /// Its turns, in their order.
     pub turns: Vec<TurnSum>,
 }
 
-/// What the requests of a trace cost.
+/// The cost of the requests of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
     /// All together.
     pub total: CostSum,
-    /// The same by sessions, in the order in which they first occur.
+    /// The sessions, in the order in which they first occur.
     pub sessions: Vec<SessionSum>,
 }
 
@@ -82,7 +82,7 @@ impl Summary {
 
     fn add(&mut self, line: &TraceLine) {
         self.total.add(line);
-        // Lines of one session, and of one turn, mostly stand together.
+        // Lines of one session, and of one turn, are mostly together.
         let sessions = &mut self.sessions;
         let at = sessions.iter().rposition(|session| session.session == line.session).unwrap_or_else(|| {
             let (session, sum, turns) = (line.session.clone(), CostSum::default(), Vec::new());
@@ -127,7 +127,7 @@ impl CostSum {
     }
 }
 
-/// What a provider says in its own words: tokens of the request, of the answer, and from its cache. Where they are
+/// Reads a provider's own report: tokens of the request, of the answer, and from its cache. Where they are
 /// called `prompt_tokens`, the cached ones are among them; among Anthropic's `input_tokens` they are not.
 fn usage(usage: &Value) -> (u64, u64, u64) {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64);

@@ -2,7 +2,7 @@
 
 use skillcue_base::{parse_rfc3339, rfc3339};
 
-/// A time in a record, as RFC 3339 writes it.
+/// Serialises a time as RFC 3339 writes it.
 pub(crate) mod written {
     use std::time::SystemTime;
 

@@ -7,7 +7,7 @@ use skillcue_scripted::{Received, Reply};
 
 use crate::house::{APIS, House, write_skill};
 
-/// Whether it is asked for a summary.
+/// Returns whether a request asks for a summary.
 fn is_summary(received: &Received) -> bool {
     received.system().starts_with("You shorten conversations.")
 }
@@ -68,7 +68,7 @@ fn begun(house: &House) -> (Sessions, Conversation) {
     (sessions, conversation)
 }
 
-/// The same in another process.
+/// Continues the conversation in another process.
 fn continued(house: &House, sessions: &Sessions, conversation: Conversation) -> Conversation {
     let id = conversation.id().to_owned();
     drop(conversation);
@@ -151,7 +151,7 @@ async fn without_a_summary_old_turns_are_left_out_and_that_is_said() {
 #[tokio::test]
 async fn a_model_that_says_it_is_too_long_gets_less() {
     for api in APIS {
-        // Its window is smaller than anybody told us.
+        // Its window is smaller than the setting says.
         let house = House::with(api, AgentOptions::default(), |received| {
             if is_summary(received) {
                 Reply::text("There was talk of fruit.")
@@ -275,7 +275,7 @@ async fn kept_turns_are_given_up_before_a_message_is_refused() {
 
 #[tokio::test]
 async fn a_summary_that_is_too_long_itself_is_asked_for_in_parts() {
-    // The conversation goes on with a model that takes in much less than anybody says.
+    // The conversation goes on with a model that takes in much less than the setting says.
     let house = House::with(APIS[0], AgentOptions::default(), |received| {
         if received.number > 8 && received.raw.len() > 9_000 {
             Reply::status(400).message("the request exceeds the available context size")

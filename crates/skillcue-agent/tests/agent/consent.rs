@@ -1,4 +1,4 @@
-//! Who is asked, and what is remembered of the answers.
+//! Consent: the questions, and how answers are remembered.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -60,13 +60,13 @@ fn with(house: House, consent: &AgentConsent) -> House {
     House { agent, ..house }
 }
 
-/// What the model got to read in answer to its last call.
+/// Returns the result of the model's last call.
 async fn loads(house: &House, conversation: &mut Conversation, consent: &AgentConsent) -> String {
     house.say_with(conversation, "Go on", consent, &CancellationToken::new()).await.unwrap();
     house.server.requests().last().unwrap().tool_results().pop().unwrap().1
 }
 
-/// What is remembered in this directory, as another process would read it.
+/// Opens the consent of this directory, as another process would.
 fn always(dir: &Path) -> Arc<ConsentStore> {
     Arc::new(ConsentStore::new(Some(dir.join("consent.json"))))
 }
@@ -107,7 +107,7 @@ async fn always_holds_for_the_content() {
     let house = with(house, &consent);
     loads(&house, &mut house.conversation(), &consent).await;
     assert_eq!((person.was_asked(), always(house.dir.path()).list().len()), (1, 1));
-    // In another process, where nobody can be asked.
+    // In another process, which has no one to ask.
     let later = AgentConsent::new(ConsentPolicy::default(), always(house.dir.path()));
     assert!(loads(&house, &mut Conversation::new("b"), &later).await.contains("Push it."));
     // A byte more, and it is another skill.
@@ -121,14 +121,14 @@ async fn always_holds_for_the_content() {
 }
 
 #[tokio::test]
-async fn what_nobody_approved_is_named_and_not_shown() {
+async fn an_unapproved_skill_is_named_and_not_shown() {
     let house = checkout();
     let consent = AgentConsent::new(ConsentPolicy::default(), always(house.dir.path()));
     let house = with(house, &consent);
     house.say_with(&mut house.conversation(), "deploy it", &consent, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests()[0].last_user();
     assert!(sent.contains("### theirs") && !sent.contains("Push it."), "{sent}");
-    assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody allows it: theirs");
+    assert_eq!(house.heard("problem")[0]["message"], "not shown until you allow it: theirs");
 
     let allowed = AgentConsent::new(ConsentPolicy { skills: true, ..ConsentPolicy::default() }, memory());
     let house = with(house, &allowed);
@@ -157,7 +157,7 @@ async fn interrupting_a_question_ends_the_turn() {
     assert_eq!(house.server.requests().len(), 1);
 }
 
-/// What the model got to read when it called this, with these things allowed.
+/// Returns the result of a call, with these things allowed.
 async fn read(name: &'static str, arguments: serde_json::Value, policy: ConsentPolicy) -> String {
     let house = House::new(Api::OpenAi, move |received| {
         if received.new_results().is_empty() {
@@ -173,7 +173,7 @@ async fn read(name: &'static str, arguments: serde_json::Value, policy: ConsentP
 }
 
 #[tokio::test]
-async fn no_other_tool_reads_what_nobody_approved() {
+async fn no_other_tool_reads_an_unapproved_skill() {
     for id in ["theirs", "project:theirs", "theirs@project"] {
         for (name, path) in [("read_skill_file", "SKILL.md"), ("load_skill", "")] {
             let mut arguments = json!({"skill_id": id});
@@ -182,7 +182,7 @@ async fn no_other_tool_reads_what_nobody_approved() {
             }
             let said = read(name, arguments.clone(), ConsentPolicy::default()).await;
             assert!(!said.contains("Push it."), "{name} {id}: {said}");
-            // Where somebody allows it, the same call reads the skill, if the id is one of its.
+            // Where it is allowed, the same call reads the skill, if the id is one of its.
             let allowed = read(name, arguments, ConsentPolicy { skills: true, ..ConsentPolicy::default() }).await;
             assert_eq!(allowed.contains("Push it."), id != "project:theirs", "{name} {id}: {allowed}");
             assert_eq!(said.contains("declined"), id != "project:theirs", "{name} {id}: {said}");
@@ -204,7 +204,7 @@ async fn what_was_approved_is_not_taken_away_again() {
 }
 
 #[tokio::test]
-async fn what_changes_while_somebody_is_asked_is_asked_about_again() {
+async fn a_skill_that_changes_during_the_question_is_asked_about_again() {
     /// Lets the skill change under the first question.
     struct Slow(PathBuf, Mutex<u32>);
     impl Asker for Slow {
@@ -231,7 +231,7 @@ async fn what_changes_while_somebody_is_asked_is_asked_about_again() {
 
 #[tokio::test]
 async fn interrupting_does_not_wait_for_an_answer() {
-    /// Answers long after anybody waits for it.
+    /// Answers long after the turn is over.
     struct Late(CancellationToken, std::sync::mpsc::Sender<()>, Mutex<std::sync::mpsc::Receiver<()>>);
     impl Asker for Late {
         fn ask(&self, _: &Question) -> Option<Scope> {

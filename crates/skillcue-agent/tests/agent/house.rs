@@ -1,4 +1,4 @@
-//! What the tests of the loop share: skills, a server, an agent, and what was heard.
+//! The setup that tests of the loop share: skills, a server, an agent, and its events.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -76,7 +76,7 @@ impl House {
         self.agent.turn(conversation, message, &Hooks { events: &events, consent, cancel }).await
     }
 
-    /// What was heard of this kind.
+    /// Returns the events of this kind.
     pub(crate) fn heard(&self, kind: &str) -> Vec<Value> {
         self.heard.lock().unwrap().iter().filter(|event| event["type"] == kind).cloned().collect()
     }

@@ -139,7 +139,7 @@ async fn two_of_one_name_are_both_heard_and_one_that_panics_at_once_is_not() {
 }
 
 #[tokio::test]
-async fn a_turn_that_nobody_waits_for_takes_nothing_with_it() {
+async fn a_dropped_turn_takes_nothing_with_it() {
     static WAITS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
     fn slow() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
         if WAITS.swap(false, std::sync::atomic::Ordering::SeqCst) { hangs() } else { good() }

@@ -1,4 +1,4 @@
-//! What requests cost: the sum of the parts is what was sent.
+//! The cost of requests: the sum of the parts is the whole request.
 
 use serde_json::{Value, json};
 use skillcue::Counter;

@@ -1,4 +1,4 @@
-//! What models call.
+//! Tools that models call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

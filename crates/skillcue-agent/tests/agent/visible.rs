@@ -61,7 +61,7 @@ async fn no_tool_shows_them() {
     assert_eq!(conversation.loaded(), ["open"]);
 }
 
-/// What the user loads goes to the model: that is what the user wants. Only for people's own kinds there is something.
+/// A skill that the user loads goes to the model: that is the user's wish. Only for people's own kinds there is something.
 #[tokio::test]
 async fn the_user_may_load_what_is_for_people() {
     let house = house(Vec::new());

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What the other process is to do, where, and with what.
+/// The work of the other process, its directory, and its argument.
 const WHAT: &str = "SKILLCUE_KEEP_TEST";
 
 /// A command that runs one of the tasks below.

@@ -37,7 +37,7 @@ pub(crate) fn said(message: Message) -> SessionRecord {
     SessionRecord::Message { message }
 }
 
-/// What a session has been shown by that turn.
+/// Returns the skills that a session has been shown by that turn.
 pub(crate) fn skills(turn: u64) -> Session {
     let mut skills = Session::default();
     skills.record_load(&format!("skill-{turn}"), "body");

@@ -16,7 +16,7 @@ fn whole(bytes: &[u8], length: usize, records: &[SessionRecord]) -> Option<Vec<S
     lines.checked_sub(1).map(|records_there| records[..records_there].to_vec())
 }
 
-/// Whether what was read is what must be there, and can go on.
+/// Checks that a session has what must be there, and can go on.
 fn check(sessions: &Sessions, id: &str, kept: &[SessionRecord], length: usize) -> SavedSession {
     let listed = sessions.list().unwrap();
     assert_eq!((listed.len(), listed[0].problem.as_deref()), (1, None), "{length}");
@@ -211,7 +211,7 @@ fn assert_each_turn_is_whole(saved: &SavedSession) {
     assert_eq!(users as u64, saved.turns, "{:#?}", saved.repaired);
 }
 
-/// What the child does: turns without end, and says when each is saved.
+/// The child's work: turns without end, and says when each is saved.
 pub(crate) fn turns(dir: &Path, id: &str) {
     let (mut file, saved) = Sessions::new(dir.to_owned()).open(id).unwrap();
     for number in saved.turns + 1.. {

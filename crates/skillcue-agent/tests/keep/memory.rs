@@ -1,4 +1,4 @@
-//! Memory: what is found, what is forgotten, what is refused.
+//! Memory: facts that are found, forgotten and refused.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -107,7 +107,7 @@ fn what_was_told_in_other_words_is_found() {
 }
 
 #[test]
-fn who_asks_of_themselves_and_finds_nothing_gets_a_few_of_the_newest() {
+fn a_question_about_the_user_that_finds_nothing_gets_a_few_of_the_newest() {
     let (_dir, memory) = memory(FACTS);
     for query in ["What is my shoe size?", "Welche Schuhe habe ich?", "Do I own a bicycle"] {
         let recalled = memory.recall(query, 8).unwrap();
@@ -127,12 +127,12 @@ fn people_with_an_unusual_introduction_have_a_name_too() {
 }
 
 #[test]
-fn who_asks_in_general_gets_the_newest() {
+fn a_general_question_gets_the_newest() {
     let (_dir, memory) = memory(FACTS);
     for query in ["who am I?", "what do you know about me", "Was weißt du über mich?"] {
         let recalled = memory.recall(query, 4).unwrap();
         let expected = ["Ich heiße Alice", "My name is Alice", "Wir arbeiten in Köln", "I am allergic to nuts"];
-        assert_eq!(texts(&recalled), expected, "{query}: who somebody is first, then the newest");
+        assert_eq!(texts(&recalled), expected, "{query}: identity first, then the newest");
     }
     assert_eq!(memory.recall("who am I?", 100).unwrap().len(), FACTS.len());
     assert_eq!(memory.recall("who am I?", 0).unwrap(), []);
@@ -177,7 +177,7 @@ fn it_lasts_and_is_its_owners_alone() {
     assert_eq!(Memory::open(&path).unwrap().count().unwrap(), 7);
 }
 
-/// Whether a word stands in any file below.
+/// Returns whether a word is in any file below.
 fn stands_in(dir: &Path, word: &str) -> bool {
     let files = std::fs::read_dir(dir).unwrap();
     files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).any(|bytes| {

@@ -161,7 +161,7 @@ fn what_is_told_last_is_remembered_when_the_conversation_is_dropped() {
     assert_eq!(memory.count().unwrap(), 0);
     drop(one);
     assert_eq!(listed(&memory), [("My name is Alice.".to_owned(), at(0), at(0))]);
-    // What tells nothing makes no file.
+    // A message that states nothing makes no file.
     let path = dir.path().join("other.db");
     let mut other = MemoryProvider::at(path.clone(), "one");
     drop(other.before_turn(&[Message::user("What is 2+2?")]));

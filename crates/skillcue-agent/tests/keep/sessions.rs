@@ -1,4 +1,4 @@
-//! Sessions: who may continue which, and what is refused.
+//! Sessions: which can be continued, and which are refused.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -84,7 +84,7 @@ fn only_one_continues_a_session() {
     assert!(matches!(error, SessionsError::Busy { .. }), "{error}");
     assert!(error.to_string().contains("in use by another process"), "{error}");
     assert!(matches!(sessions.remove(&id), Err(SessionsError::Busy { .. })));
-    assert_eq!(sessions.read(&id).unwrap().turns, 4, "reading needs nobody's leave");
+    assert_eq!(sessions.read(&id).unwrap().turns, 4, "reading needs no lock");
     assert_eq!(sessions.list().unwrap().len(), 1);
     // Neither does another process.
     let output = child::command("open", sessions.dir(), &id).stderr(Stdio::null()).output().unwrap();
@@ -97,7 +97,7 @@ fn only_one_continues_a_session() {
     assert_eq!(sessions.list().unwrap(), []);
 }
 
-/// What the child does.
+/// The child's work.
 pub(crate) fn open_elsewhere(dir: &Path, id: &str) {
     match Sessions::new(dir.to_owned()).open(id) {
         Ok((_, saved)) => child::say(&format!("opened {}", saved.turns)),
@@ -182,7 +182,7 @@ fn what_cannot_be_saved_leaves_the_file_as_it_was() {
     assert!(matches!(error, SessionsError::TooLarge { .. }), "{error}");
     assert_eq!(std::fs::read(file.path()).unwrap(), before);
     append(&mut file, &records());
-    // Somebody removes the file.
+    // The file is removed.
     std::fs::remove_file(file.path()).unwrap();
     assert!(matches!(file.append(&turn(5)), Err(SessionsError::Gone { .. })));
     drop(file);
@@ -206,7 +206,7 @@ fn a_full_disk_leaves_whole_lines() {
     assert_valid(&saved.messages);
 }
 
-/// What the child does: says things until nothing more can be saved, and tries once more.
+/// The child's work: says things until nothing more can be saved, and tries once more.
 pub(crate) fn fill(dir: &Path, id: &str) {
     let (mut file, _) = Sessions::new(dir.to_owned()).open(id).unwrap();
     let error = (0..1000).find_map(|_| {

@@ -123,7 +123,7 @@ fn user_text(message: &Message) -> Option<&str> {
     }
 }
 
-/// What each process does.
+/// The work of each process.
 pub(crate) fn write(dir: &Path, word: &str) {
     let (number, shared) = word.split_once(' ').unwrap();
     std::thread::scope(|scope| {

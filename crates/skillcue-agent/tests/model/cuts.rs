@@ -14,7 +14,7 @@ fn reply() -> Reply {
     Reply::calls([("call_1", "add", json!({"x": "ü"})), ("call_2", "sub", json!({}))]).saying("Ü 🦀.").in_chunks(6)
 }
 
-/// Where the event ends, with its blank line, that says why the model stopped. From there on the answer is whole.
+/// Returns the end of the event with the finish reason, with its blank line. From there on the answer is whole.
 fn whole_at(bytes: &[u8], api: Api) -> usize {
     let text = std::str::from_utf8(bytes).unwrap();
     let word = if api == Api::OpenAi { "\"finish_reason\":\"tool_calls\"" } else { "\"stop_reason\":\"tool_use\"" };
@@ -134,7 +134,7 @@ async fn an_empty_reason_to_stop_is_none() {
     }
 }
 
-/// What a server writes: something first, then one thing again and again, so often or until the client has gone, then the
+/// The bytes that a server writes: something first, then one thing again and again, so often or until the client has gone, then the
 /// rest.
 #[derive(Clone, Copy)]
 struct Drips {
@@ -146,7 +146,7 @@ struct Drips {
 }
 
 impl Drips {
-    /// The same for ever.
+    /// Repeats without end.
     fn of(drip: &'static str) -> Drips {
         Drips { kind: "text/event-stream", first: "", drip, times: usize::MAX, last: "" }
     }
@@ -273,7 +273,7 @@ async fn blanks_are_no_document() {
     }
 }
 
-/// What shows that a server is there keeps it from being given up while its model reads a long request, and while it
+/// A sign of life keeps a server from being given up while its model reads a long request, and while it
 /// writes arguments that come as a whole.
 #[tokio::test]
 async fn a_model_that_takes_its_time_is_waited_for() {

@@ -7,7 +7,7 @@ use skillcue_scripted::{Received, Reply, Server};
 
 use crate::{APIS, KEY, ask, model, say};
 
-/// What a server could do with the key that it was sent.
+/// A server's answers that repeat the key that it was sent.
 fn echoes(received: &Received) -> Vec<Reply> {
     let key = received.header("authorization").or(received.header("x-api-key")).unwrap().to_owned();
     let stream = |text: String| Reply::body("text/event-stream", text);

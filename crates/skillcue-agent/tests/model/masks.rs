@@ -70,7 +70,7 @@ async fn is_hidden_in_a_document_in_what_it_cost_and_in_why_it_stopped() {
     }
 }
 
-/// What is no key is said as it is, also if it begins like one and ends the answer.
+/// Text that is no key is not hidden, also if it begins like one and ends the answer.
 #[tokio::test]
 async fn nothing_else_is_hidden() {
     for word in ["sk-very-secret-0123456788", "sk-very-secret-012345678", "sk-", "[key]"] {

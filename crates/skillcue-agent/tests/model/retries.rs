@@ -98,7 +98,7 @@ async fn a_server_says_how_long_it_wants_to_be_left_alone() {
 }
 
 #[tokio::test]
-async fn many_who_are_told_the_same_do_not_come_back_all_at_once() {
+async fn many_clients_do_not_come_back_all_at_once() {
     let server = Server::start(|received| match received.number % 2 {
         1 => Reply::status(429).header("retry-after-ms", "20"),
         _ => Reply::text("now"),
@@ -150,7 +150,7 @@ async fn an_error_in_the_stream_counts_as_its_status() {
 }
 
 #[tokio::test]
-async fn nobody_is_there() {
+async fn there_is_no_server() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for api in APIS {
         let model = model_with(&format!("http://{free}"), api, |timing| timing.attempts = 3);

@@ -116,7 +116,7 @@ fn keys_go_to_strangers_over_https_alone() {
                 assert!(error.hint().unwrap().contains("https"));
             }
         }
-        // Without a key nothing is said to anybody that must not be heard.
+        // Without a key there is nothing to protect.
         assert!(resolve("ollama:m", &over, &KEYS).unwrap().key.is_none());
     }
 }
