@@ -67,7 +67,7 @@ fn list(sessions: &Sessions, context: &Context) -> Result<Outcome, CliError> {
     })
 }
 
-fn table(all: &[Listed], columns: Option<usize>) -> String {
+fn table(all: &[SessionSummary], columns: Option<usize>) -> String {
     let now = SystemTime::now();
     let rows: Vec<[String; 5]> = all.iter().map(|session| row(session, now)).collect();
     let heads = ["ID", "USED", "TURNS", "MODEL", "FIRST WORDS"].map(str::to_owned);
