@@ -18,15 +18,15 @@ const MAX_OWN: usize = 1_500;
 
 /// A statement that is worth remembering. In both texts a word is separated by blanks, alternatives by `|`, `?` marks a
 /// word that may be missing, and `_` is one to [`MAX_GAP`] words of any kind.
-struct Rule {
+struct FactRule {
     /// How the sentence begins.
     begins: &'static str,
     /// How it does not go on after that: with what passes.
     unless: &'static [&'static str],
 }
 
-const fn rule(begins: &'static str, unless: &'static [&'static str]) -> Rule {
-    Rule { begins, unless }
+const fn rule(begins: &'static str, unless: &'static [&'static str]) -> FactRule {
+    FactRule { begins, unless }
 }
 
 /// Continuations of `I am` that are no longer true tomorrow.
@@ -40,7 +40,7 @@ const PASSING: &[&str] = &[
 const TROUBLE: &[&str] = &["?a|an|no|some question|questions|problem|issue|bug|idea|error|clue", "to|been|had|got"];
 
 /// Beginnings of introductions, which are also found in a question, before its first comma.
-const INTRODUCTIONS: &[Rule] = &[
+const INTRODUCTIONS: &[FactRule] = &[
     rule("my name is|was", &[]),
     rule("my name's", &[]),
     rule("i'm|we're", PASSING),
@@ -52,7 +52,7 @@ const INTRODUCTIONS: &[Rule] = &[
 
 /// Beginnings of other statements about the user or the project, and of rules that the user sets.
 #[rustfmt::skip]
-const STATEMENTS: &[Rule] = &[
+const STATEMENTS: &[FactRule] = &[
     rule("my|our _ is|are|has|have|uses|use", &["?still|too|so broken|wrong|down|slow|stuck|missing|gone|red|here"]),
     rule("i|we ?just|also|usually|mostly|mainly|really|currently|always|never|don't|only live|lived|work|worked|use|used|\
           prefer|like|love|enjoy|hate|dislike|own|speak|study|studied|moved|grew|come|play|drink|eat|drive|maintain|\
@@ -81,7 +81,7 @@ const STATEMENTS: &[Rule] = &[
 ];
 
 /// Beginnings of requests to remember the rest of the sentence.
-const REMEMBER: &[Rule] = &[
+const REMEMBER: &[FactRule] = &[
     rule("?can|could|would|will ?you ?please remember|memorize|memorise ?that|this", ASKED),
     rule("keep|bear in mind ?that", ASKED),
     rule("don't forget ?that", ASKED),
@@ -95,7 +95,7 @@ const REMEMBER: &[Rule] = &[
 const ASKED: &[&str] = &["when|how|what|where|who|why|which|if|me|us|wann|wie|was|wo|wer|warum"];
 
 /// Beginnings of requests to forget a fact.
-const FORGET: &[Rule] = &[rule("?please forget that", ASKED), rule("vergiss ?bitte dass|daß", ASKED)];
+const FORGET: &[FactRule] = &[rule("?please forget that", ASKED), rule("vergiss ?bitte dass|daß", ASKED)];
 
 /// Words before the point of a sentence.
 const OPENERS: &[&str] = &[
@@ -201,7 +201,7 @@ pub(super) fn own_lines(message: &str) -> Vec<Vec<&str>> {
         let all = sentences(line);
         let own: Vec<&str> = all.iter().copied().take_while(|sentence| !announces(sentence)).collect();
         let is_last = own.len() < all.len()
-            || own.iter().any(|sentence| asked(sentence).is_none() && has(&Word::all(sentence), POINTERS));
+            || own.iter().any(|sentence| asked(sentence).is_none() && has(&SentenceWord::all(sentence), POINTERS));
         lines.push(own);
         if is_last {
             break;
@@ -230,11 +230,11 @@ fn statement(sentence: &str) -> Option<Statement> {
         return None;
     }
     let statement = asked(&text).or_else(|| {
-        let words = Word::all(&text);
+        let words = SentenceWord::all(&text);
         let words = &words[openers(&words)..];
         let from = words.first()?.start;
         let is_question = is_question(&text);
-        let is_stated = |words: &[Word], rules| !has(words, REJECTED) && begins(words, rules).is_some();
+        let is_stated = |words: &[SentenceWord], rules| !has(words, REJECTED) && begins(words, rules).is_some();
         if matched(words, REJECTED_BEGINNINGS).is_some() || has(words, POINTERS) {
             return None;
         }
@@ -243,16 +243,16 @@ fn statement(sentence: &str) -> Option<Statement> {
         }
         // `I'm Alice, can you help me?`
         let end = from + text[from..].find(',')?;
-        let clause: Vec<Word> = words.iter().take_while(|word| word.end <= end).cloned().collect();
+        let clause: Vec<SentenceWord> = words.iter().take_while(|word| word.end <= end).cloned().collect();
         is_stated(&clause, INTRODUCTIONS).then(|| Statement::Fact(text[from..end].to_owned()))
     })?;
     let (Statement::Fact(fact) | Statement::Forget(fact)) = &statement;
-    (Word::all(fact).len() >= 2).then_some(statement)
+    (SentenceWord::all(fact).len() >= 2).then_some(statement)
 }
 
 /// Returns what a sentence asks to remember or to forget.
 fn asked(sentence: &str) -> Option<Statement> {
-    let words = Word::all(sentence);
+    let words = SentenceWord::all(sentence);
     let words = &words[openers(&words)..];
     let rest = |taken: usize| {
         // With a mark right before it: `` ` `` or `"`.
@@ -280,23 +280,27 @@ fn is_question(sentence: &str) -> bool {
 
 /// A word of a sentence, in small letters, and its place there.
 #[derive(Clone)]
-struct Word {
+struct SentenceWord {
     text: String,
     start: usize,
     end: usize,
 }
 
-impl Word {
+impl SentenceWord {
     /// Returns the words of a text. `I'm` is one, `I/O` is one and not `I`.
-    fn all(text: &str) -> Vec<Word> {
-        let mut words: Vec<Word> = Vec::new();
+    fn all(text: &str) -> Vec<SentenceWord> {
+        let mut words: Vec<SentenceWord> = Vec::new();
         let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '/');
         let mut start = None;
         for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
             match start {
                 None if c.is_alphanumeric() => start = Some(at),
                 Some(from) if !is_inner(c) => {
-                    words.push(Word { text: text[from..at].to_lowercase().replace('’', "'"), start: from, end: at });
+                    words.push(SentenceWord {
+                        text: text[from..at].to_lowercase().replace('’', "'"),
+                        start: from,
+                        end: at,
+                    });
                     start = None;
                 }
                 _ => {}
@@ -307,7 +311,7 @@ impl Word {
 }
 
 /// Returns how many words a rule's beginning takes, where the sentence goes on, and not with what passes.
-fn begins(words: &[Word], rules: &[Rule]) -> Option<usize> {
+fn begins(words: &[SentenceWord], rules: &[FactRule]) -> Option<usize> {
     rules.iter().find_map(|rule| {
         let taken = pattern(words, rule.begins)?;
         let is_whole = taken < words.len() || rule.begins.starts_with('_');
@@ -316,16 +320,16 @@ fn begins(words: &[Word], rules: &[Rule]) -> Option<usize> {
 }
 
 /// Returns how many words the first of these patterns takes at the beginning that is there.
-fn matched(words: &[Word], patterns: &[&str]) -> Option<usize> {
+fn matched(words: &[SentenceWord], patterns: &[&str]) -> Option<usize> {
     patterns.iter().find_map(|one| pattern(words, one))
 }
 
 /// Returns whether one of these patterns is anywhere in a sentence.
-fn has(words: &[Word], patterns: &[&str]) -> bool {
+fn has(words: &[SentenceWord], patterns: &[&str]) -> bool {
     (0..words.len()).any(|at| matched(&words[at..], patterns).is_some())
 }
 
-fn pattern(words: &[Word], pattern: &str) -> Option<usize> {
+fn pattern(words: &[SentenceWord], pattern: &str) -> Option<usize> {
     let (first, rest) = pattern.trim_start().split_once(' ').unwrap_or((pattern.trim_start(), ""));
     if first.is_empty() {
         return Some(0);
@@ -334,13 +338,13 @@ fn pattern(words: &[Word], pattern: &str) -> Option<usize> {
     if first == "_" {
         return (1..=MAX_GAP.min(words.len())).find_map(go_on);
     }
-    let is = |word: &Word| first.trim_start_matches('?').split('|').any(|option| option == word.text);
+    let is = |word: &SentenceWord| first.trim_start_matches('?').split('|').any(|option| option == word.text);
     let there = words.first().filter(|word| is(word)).and_then(|_| go_on(1));
     there.or_else(|| if first.starts_with('?') { go_on(0) } else { None })
 }
 
 /// Returns how many words at the beginning come before the point.
-fn openers(words: &[Word]) -> usize {
+fn openers(words: &[SentenceWord]) -> usize {
     let mut count = 0;
     while let Some(more) = matched(&words[count..], OPENERS).filter(|more| *more > 0) {
         count += more;
@@ -350,7 +354,7 @@ fn openers(words: &[Word]) -> usize {
 
 /// Returns whether a text comes to no point.
 fn is_opener(text: &str) -> bool {
-    let words = Word::all(text);
+    let words = SentenceWord::all(text);
     openers(&words) == words.len()
 }
 
