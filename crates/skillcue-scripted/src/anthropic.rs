@@ -1,9 +1,9 @@
-//! Anthropic's words.
+//! Answers in Anthropic's wire format.
 
 use serde_json::{Value, json};
 
 use crate::openai::written;
-use crate::reply::Said;
+use crate::reply::ModelOutput;
 
 const ID: &str = "msg_01Scripted0000000000000";
 
@@ -12,13 +12,13 @@ fn event(value: &Value) -> Vec<u8> {
     format!("event: {name}\ndata: {value}\n\n").into_bytes()
 }
 
-fn stop(said: &Said) -> String {
+fn stop(said: &ModelOutput) -> String {
     let usual = if said.calls.is_empty() { "end_turn" } else { "tool_use" };
     said.stop.clone().unwrap_or_else(|| usual.to_owned())
 }
 
-/// What a request cost. What comes from the cache is counted beside the rest.
-fn usage(said: &Said) -> Value {
+/// Returns the usage of a request. Tokens from the cache are counted beside the rest.
+fn usage(said: &ModelOutput) -> Value {
     let (input, output, cached) = said.usage.unwrap_or_default();
     json!({
         "input_tokens": input.saturating_sub(cached),
@@ -29,7 +29,7 @@ fn usage(said: &Said) -> Value {
     })
 }
 
-pub(crate) fn stream(said: &Said, model: &str) -> Vec<Vec<u8>> {
+pub(crate) fn stream(said: &ModelOutput, model: &str) -> Vec<Vec<u8>> {
     let mut first = usage(said);
     first["output_tokens"] = 1.into();
     let message = json!({
@@ -78,7 +78,7 @@ pub(crate) fn stream(said: &Said, model: &str) -> Vec<Vec<u8>> {
     events
 }
 
-pub(crate) fn whole(said: &Said, model: &str) -> Value {
+pub(crate) fn whole(said: &ModelOutput, model: &str) -> Value {
     let mut content = Vec::new();
     if !said.thinking.is_empty() {
         content.push(json!({"type": "thinking", "thinking": said.thinking, "signature": "c2NyaXB0ZWQ="}));

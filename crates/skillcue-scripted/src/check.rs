@@ -1,13 +1,13 @@
-//! Whether the real servers would take a request.
+//! Checks that the real servers would take a request.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Nothing, or what is wrong.
-pub(crate) type Checked = Result<(), String>;
+/// The result of a check: nothing, or what is wrong.
+pub(crate) type CheckResult = Result<(), String>;
 
-fn only(object: &Map<String, Value>, known: &[&str], at: &str) -> Checked {
+fn only(object: &Map<String, Value>, known: &[&str], at: &str) -> CheckResult {
     match object.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(format!("{at}{key}: Extra inputs are not permitted")),
         None => Ok(()),
@@ -26,7 +26,7 @@ fn string<'v>(value: &'v Value, at: &str) -> Result<&'v str, String> {
     value.as_str().ok_or_else(|| format!("{at}: Input should be a string"))
 }
 
-fn name(value: &Value, most: usize, at: &str) -> Checked {
+fn name(value: &Value, most: usize, at: &str) -> CheckResult {
     let name = string(value, at)?;
     let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if fits && (1..=most).contains(&name.len()) {
@@ -36,15 +36,15 @@ fn name(value: &Value, most: usize, at: &str) -> Checked {
     }
 }
 
-fn model(body: &Map<String, Value>) -> Checked {
+fn model(body: &Map<String, Value>) -> CheckResult {
     match body.get("model").and_then(Value::as_str) {
         Some("") | None => Err("model: Field required".to_owned()),
         Some(_) => Ok(()),
     }
 }
 
-/// A tool's schema, and that no two tools have one name.
-fn schema(tool: &Value, at: &str) -> Checked {
+/// Checks a tool's schema, and that no two tools have one name.
+fn schema(tool: &Value, at: &str) -> CheckResult {
     let schema = object(tool, at)?;
     if schema.get("type") == Some(&Value::from("object")) {
         Ok(())
@@ -53,7 +53,7 @@ fn schema(tool: &Value, at: &str) -> Checked {
     }
 }
 
-fn positive(value: Option<&Value>, at: &str) -> Checked {
+fn positive(value: Option<&Value>, at: &str) -> CheckResult {
     match value {
         Some(number) if number.as_u64().is_none_or(|number| number == 0) => {
             Err(format!("{at}: Input should be greater than or equal to 1"))
@@ -62,7 +62,7 @@ fn positive(value: Option<&Value>, at: &str) -> Checked {
     }
 }
 
-pub(crate) fn openai(body: &Value) -> Checked {
+pub(crate) fn openai(body: &Value) -> CheckResult {
     let body = object(body, "body")?;
     let known = [
         "model",
@@ -111,7 +111,7 @@ pub(crate) fn openai(body: &Value) -> Checked {
     openai_messages(messages)
 }
 
-fn openai_messages(messages: &[Value]) -> Checked {
+fn openai_messages(messages: &[Value]) -> CheckResult {
     let mut awaited: Vec<&str> = Vec::new();
     let mut said: Option<&str> = None;
     for (index, message) in messages.iter().enumerate() {
@@ -212,7 +212,7 @@ fn openai_calls<'v>(message: &'v Value, at: &str) -> Result<Vec<&'v str>, String
     Ok(ids)
 }
 
-pub(crate) fn anthropic(body: &Value) -> Checked {
+pub(crate) fn anthropic(body: &Value) -> CheckResult {
     let body = object(body, "body")?;
     let known = ["model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens", "temperature"];
     only(body, &known, "")?;
@@ -251,7 +251,7 @@ pub(crate) fn anthropic(body: &Value) -> Checked {
     Ok(())
 }
 
-fn text_block(block: &Value, at: &str, marks: &mut usize) -> Checked {
+fn text_block(block: &Value, at: &str, marks: &mut usize) -> CheckResult {
     only(object(block, at)?, &["type", "text", "cache_control"], &format!("{at}."))?;
     if block["type"] != "text" {
         return Err(format!("{at}.type: Input should be 'text'"));
@@ -262,7 +262,7 @@ fn text_block(block: &Value, at: &str, marks: &mut usize) -> Checked {
     mark(block, at, marks)
 }
 
-fn mark(block: &Value, at: &str, marks: &mut usize) -> Checked {
+fn mark(block: &Value, at: &str, marks: &mut usize) -> CheckResult {
     match block.get("cache_control") {
         None => return Ok(()),
         Some(mark) if mark["type"] == "ephemeral" => *marks += 1,
@@ -271,7 +271,7 @@ fn mark(block: &Value, at: &str, marks: &mut usize) -> Checked {
     Ok(())
 }
 
-fn anthropic_messages(messages: &[Value], marks: &mut usize) -> Checked {
+fn anthropic_messages(messages: &[Value], marks: &mut usize) -> CheckResult {
     let mut awaited: BTreeSet<&str> = BTreeSet::new();
     let mut used: BTreeSet<String> = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {

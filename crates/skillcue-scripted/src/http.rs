@@ -1,12 +1,12 @@
-//! As much of HTTP/1.1 as a client of models needs.
+//! The part of HTTP/1.1 that a client of models needs.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// Most bytes of a request's head, and of its body.
+/// The number of bytes of a request's head, and of its body.
 const MAX_HEAD: u64 = 64 << 10;
 const MAX_BODY: usize = 64 << 20;
 
-/// A request, not yet understood.
+/// A request that is not parsed further yet.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) method: String,
@@ -40,7 +40,7 @@ fn line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     String::from_utf8(line).map(Some).map_err(|_| bad("a head that is no text"))
 }
 
-/// Reads the next request; nothing if the client has closed the connection.
+/// Reads the next request; `None` if the client has closed the connection.
 pub(crate) fn read(from: &mut impl BufRead) -> io::Result<Option<Head>> {
     let Some(first) = line(from)? else { return Ok(None) };
     let mut words = first.split(' ');
@@ -82,7 +82,7 @@ fn chunked(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let begin = body.len();
         body.resize(begin + size, 0);
         from.read_exact(&mut body[begin..])?;
-        // What ends the chunk, or all of them.
+        // The line that ends the chunk, or all of them.
         line(from)?;
         if size == 0 {
             return Ok(body);
@@ -90,7 +90,7 @@ fn chunked(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
 }
 
-/// How a client knows where a body ends.
+/// The way in which a client knows where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(usize),

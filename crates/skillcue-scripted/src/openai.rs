@@ -1,8 +1,8 @@
-//! OpenAI's words.
+//! Answers in OpenAI's wire format.
 
 use serde_json::{Value, json};
 
-use crate::reply::Said;
+use crate::reply::ModelOutput;
 
 const ID: &str = "chatcmpl-Scripted0000000000000000000";
 const CREATED: u64 = 1_750_000_000;
@@ -11,7 +11,7 @@ fn event(value: &Value) -> Vec<u8> {
     format!("data: {value}\n\n").into_bytes()
 }
 
-fn stop(said: &Said) -> String {
+fn stop(said: &ModelOutput) -> String {
     let usual = if said.calls.is_empty() { "stop" } else { "tool_calls" };
     said.stop.clone().unwrap_or_else(|| usual.to_owned())
 }
@@ -26,7 +26,7 @@ fn usage((input, output, cached): (u64, u64, u64)) -> Value {
     })
 }
 
-pub(crate) fn stream(said: &Said, model: &str, with_usage: bool) -> Vec<Vec<u8>> {
+pub(crate) fn stream(said: &ModelOutput, model: &str, with_usage: bool) -> Vec<Vec<u8>> {
     let with_usage = said.usage.filter(|_| with_usage);
     let chunk = |choices: Value| {
         let mut chunk = json!({
@@ -66,7 +66,7 @@ pub(crate) fn stream(said: &Said, model: &str, with_usage: bool) -> Vec<Vec<u8>>
     events
 }
 
-pub(crate) fn whole(said: &Said, model: &str) -> Value {
+pub(crate) fn whole(said: &ModelOutput, model: &str) -> Value {
     let call = |(id, name, arguments): &(String, String, Value)| json!({"id": id, "type": "function", "function": {"name": name, "arguments": written(arguments)}});
     let mut message = json!({"role": "assistant", "content": said.text, "refusal": null});
     if !said.calls.is_empty() {
@@ -85,7 +85,8 @@ pub(crate) fn whole(said: &Said, model: &str) -> Value {
     whole
 }
 
-/// Arguments as a model writes them. A string stands for itself, so that a script can have a model write nonsense.
+/// Returns arguments as a model writes them. A string is taken literally, so that a script can have a model write
+/// nonsense.
 pub(crate) fn written(arguments: &Value) -> String {
     arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned)
 }

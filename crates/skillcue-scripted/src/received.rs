@@ -1,8 +1,8 @@
-//! What came in.
+//! Requests that the server received.
 
 use serde_json::Value;
 
-/// Which API a request is for.
+/// The API that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// OpenAI's chat completions.
@@ -14,30 +14,30 @@ pub enum Wire {
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// Which API it is for.
+    /// The API that it is for.
     pub api: Wire,
-    /// `POST`, mostly.
+    /// The method: `POST`, mostly.
     pub method: String,
-    /// What was asked for, with its query.
+    /// The path, with its query.
     pub path: String,
-    /// Names in lower case, in the order in which they came.
+    /// The headers, with names in lower case, in the order in which they came.
     pub headers: Vec<(String, String)>,
     /// The body's bytes.
     pub raw: Vec<u8>,
     /// The body as JSON; null if it is none.
     pub body: Value,
-    /// The how many-th request of this server it is, from 1 on, whatever became of the others.
+    /// The request's number on this server, counted from 1, refused ones included.
     pub number: usize,
 }
 
 impl Received {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
         self.headers.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_str())
     }
 
-    /// The instructions, with a blank line between them.
+    /// Returns the instructions, with a blank line between them.
     pub fn system(&self) -> String {
         match self.api {
             Wire::OpenAi => {
@@ -48,20 +48,20 @@ impl Received {
         }
     }
 
-    /// What the user said last: context and words.
+    /// Returns the user's last message: context and words.
     pub fn last_user(&self) -> String {
         let users = self.messages().iter().rev().filter(|message| message["role"] == "user");
         users.map(|message| plain(&message["content"])).find(|text| !text.is_empty()).unwrap_or_default()
     }
 
-    /// Every text that somebody said, with the role, in order. Results of tools are not among them.
+    /// Returns the text of every message, with its role, in order. Results of tools are not among them.
     pub fn texts(&self) -> Vec<(String, String)> {
         let said = self.messages().iter().filter(|message| message["role"] == "user" || message["role"] == "assistant");
         let said = said.map(|message| (role(message), plain(&message["content"])));
         said.filter(|(_, text)| !text.is_empty()).collect()
     }
 
-    /// The names of the tools that are offered.
+    /// Returns the names of the tools that are offered.
     pub fn tools(&self) -> Vec<String> {
         let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         let name = |tool: &Value| match self.api {
@@ -71,7 +71,7 @@ impl Received {
         tools.iter().map(name).collect()
     }
 
-    /// All calls of the conversation so far, in order: id, tool, arguments.
+    /// Returns all calls of the conversation so far, in order: id, tool, arguments.
     pub fn calls(&self) -> Vec<(String, String, Value)> {
         let mut calls = Vec::new();
         for message in self.messages().iter().filter(|message| message["role"] == "assistant") {
@@ -95,7 +95,7 @@ impl Received {
         calls
     }
 
-    /// All results of tools in the conversation so far, in order: the call's id, and what the tool returned.
+    /// Returns all results of tools in the conversation so far, in order: the call's id, and the text of the result.
     pub fn tool_results(&self) -> Vec<(String, String)> {
         let mut results = Vec::new();
         for message in self.messages() {
@@ -116,7 +116,7 @@ impl Received {
         results
     }
 
-    /// The results that came with the last message, which answer the last calls; none if a user spoke last.
+    /// Returns the results that came with the last message, which answer the last calls; none if that is the user's.
     pub fn new_results(&self) -> Vec<(String, String)> {
         let after_calls = self.messages().iter().rposition(|message| message["role"] == "assistant");
         let known = after_calls.map_or(0, |last| {
@@ -126,7 +126,7 @@ impl Received {
         self.tool_results().split_off(known)
     }
 
-    /// Whether the client wants the answer as it comes.
+    /// Returns whether the client asks for a stream.
     pub fn streams(&self) -> bool {
         self.body["stream"] == true
     }
@@ -144,7 +144,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The text of a content: a string, or blocks of text.
+/// Returns the text of a content: a string, or blocks of text.
 fn plain(content: &Value) -> String {
     content.as_str().map_or_else(|| blocks(content).concat(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What is answered.
+//! Answers of the server.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{Wire, anthropic, openai};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Reply {
-    pub(crate) what: What,
+    pub(crate) what: ReplyContent,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) delay: Duration,
     pub(crate) cut: Option<usize>,
@@ -28,17 +28,17 @@ pub struct Reply {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum What {
-    Said(Said),
+pub(crate) enum ReplyContent {
+    ModelOutput(ModelOutput),
     Status { status: u16, message: Option<String> },
     Body { kind: String, bytes: Vec<u8> },
     Raw(Vec<u8>),
     Nothing,
 }
 
-/// What a model says.
+/// The output of a model.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct ModelOutput {
     pub(crate) text: String,
     pub(crate) thinking: String,
     pub(crate) calls: Vec<(String, String, Value)>,
@@ -47,8 +47,8 @@ pub(crate) struct Said {
     pub(crate) chunk: usize,
 }
 
-impl Said {
-    /// A text in pieces of about `chunk` bytes, never within a character.
+impl ModelOutput {
+    /// Splits a text into pieces of about `chunk` bytes, never within a character.
     pub(crate) fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut pieces = Vec::new();
         let mut begin = 0;
@@ -66,25 +66,25 @@ impl Said {
 }
 
 impl Reply {
-    fn new(what: What) -> Reply {
+    fn new(what: ReplyContent) -> Reply {
         let (headers, delay) = (Vec::new(), Duration::ZERO);
         Reply { what, headers, delay, cut: None, stall: None, whole: false, until_close: false }
     }
 
-    fn said(mut self, change: impl FnOnce(&mut Said)) -> Reply {
-        if let What::Said(said) = &mut self.what {
+    fn said(mut self, change: impl FnOnce(&mut ModelOutput)) -> Reply {
+        if let ReplyContent::ModelOutput(said) = &mut self.what {
             change(said);
         }
         self
     }
 
-    /// Words.
+    /// Answers with a text.
     pub fn text(text: impl Into<String>) -> Reply {
-        let said = Said { text: text.into(), chunk: 24, usage: Some((10, 5, 0)), ..Said::default() };
-        Reply::new(What::Said(said))
+        let said = ModelOutput { text: text.into(), chunk: 24, usage: Some((10, 5, 0)), ..ModelOutput::default() };
+        Reply::new(ReplyContent::ModelOutput(said))
     }
 
-    /// Calls of tools: id, tool, arguments.
+    /// Answers with calls of tools: id, tool, arguments.
     pub fn calls<I, N>(calls: impl IntoIterator<Item = (I, N, Value)>) -> Reply
     where
         I: Into<String>,
@@ -94,137 +94,137 @@ impl Reply {
         Reply::text("").said(|said| said.calls = calls)
     }
 
-    /// A refusal, in the format of the API.
+    /// Answers with an error, in the format of the API.
     pub fn status(status: u16) -> Reply {
-        Reply::new(What::Status { status, message: None })
+        Reply::new(ReplyContent::Status { status, message: None })
     }
 
-    /// A success with any body.
+    /// Answers 200 with any body.
     pub fn body(content_type: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Reply {
-        Reply::new(What::Body { kind: content_type.into(), bytes: bytes.into() })
+        Reply::new(ReplyContent::Body { kind: content_type.into(), bytes: bytes.into() })
     }
 
-    /// Any bytes instead of an HTTP response; then the connection is closed.
+    /// Sends any bytes instead of an HTTP response; then the connection is closed.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Reply {
-        Reply::new(What::Raw(bytes.into()))
+        Reply::new(ReplyContent::Raw(bytes.into()))
     }
 
-    /// Nothing, until the client is gone.
+    /// Sends nothing, until the client is gone.
     pub fn stall() -> Reply {
-        Reply::new(What::Nothing)
+        Reply::new(ReplyContent::Nothing)
     }
 
-    /// Words before the calls.
+    /// Adds a text before the calls.
     #[must_use]
     pub fn saying(self, text: impl Into<String>) -> Reply {
         self.said(|said| said.text = text.into())
     }
 
-    /// Thoughts before everything else.
+    /// Adds thoughts before everything else.
     #[must_use]
     pub fn thinking(self, text: impl Into<String>) -> Reply {
         self.said(|said| said.thinking = text.into())
     }
 
-    /// What it cost: tokens of the request and of the answer.
+    /// Sets the usage: tokens of the request and of the answer.
     #[must_use]
     pub fn usage(self, input: u64, output: u64) -> Reply {
         self.said(|said| said.usage = Some((input, output, 0)))
     }
 
-    /// The same, with so many tokens of the request from the cache.
+    /// Like [`usage`](Reply::usage), with so many tokens of the request from the cache.
     #[must_use]
     pub fn cached_usage(self, input: u64, output: u64, cached: u64) -> Reply {
         self.said(|said| said.usage = Some((input, output, cached)))
     }
 
-    /// Nothing is said about costs. (Anthropic's format always says something: zero.)
+    /// Leaves the usage out. (Anthropic's format always has one: zero.)
     #[must_use]
     pub fn without_usage(self) -> Reply {
         self.said(|said| said.usage = None)
     }
 
-    /// Why it stops, in the word of the API.
+    /// Sets the stop reason, in the word of the API.
     #[must_use]
     pub fn stop(self, reason: impl Into<String>) -> Reply {
         self.said(|said| said.stop = Some(reason.into()))
     }
 
-    /// How many bytes of a text or of arguments come in one piece.
+    /// Sets the number of bytes of a text or of arguments in one piece.
     #[must_use]
     pub fn in_chunks(self, bytes: usize) -> Reply {
         self.said(|said| said.chunk = bytes)
     }
 
-    /// What a refusal says.
+    /// Sets the message of an error.
     #[must_use]
     pub fn message(mut self, text: impl Into<String>) -> Reply {
-        if let What::Status { message, .. } = &mut self.what {
+        if let ReplyContent::Status { message, .. } = &mut self.what {
             *message = Some(text.into());
         }
         self
     }
 
-    /// One more header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Reply {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Not before so long.
+    /// Delays the answer.
     #[must_use]
     pub fn delayed(mut self, by: Duration) -> Reply {
         self.delay = by;
         self
     }
 
-    /// The connection is closed after so many bytes of the body.
+    /// Closes the connection after so many bytes of the body.
     #[must_use]
     pub fn cut_after(mut self, bytes: usize) -> Reply {
         self.cut = Some(bytes);
         self
     }
 
-    /// After so many bytes of the body nothing more comes, until the client is gone.
+    /// Sends nothing more after so many bytes of the body, until the client is gone.
     #[must_use]
     pub fn stalled_after(mut self, bytes: usize) -> Reply {
         self.stall = Some(bytes);
         self
     }
 
-    /// One JSON document, even if the client wants a stream.
+    /// Sends one JSON document, even if the client asks for a stream.
     #[must_use]
     pub fn whole(mut self) -> Reply {
         self.whole = true;
         self
     }
 
-    /// The body ends with the connection; nothing says how long it is.
+    /// Ends the body with the connection, without a length.
     #[must_use]
     pub fn until_close(mut self) -> Reply {
         self.until_close = true;
         self
     }
 
-    /// The body as it is sent to a client that wants a stream, so that tests know where to cut it.
+    /// Returns the body as it is sent to a client that asks for a stream, so that tests know where to cut it.
     pub fn bytes(&self, api: Wire) -> Vec<u8> {
         self.events(api, "scripted").concat()
     }
 
-    /// The pieces in which the body is sent.
+    /// Returns the pieces in which the body is sent.
     pub(crate) fn events(&self, api: Wire, model: &str) -> Vec<Vec<u8>> {
         match (&self.what, api) {
-            (What::Said(said), Wire::OpenAi) => openai::stream(said, model, true),
-            (What::Said(said), Wire::Anthropic) => anthropic::stream(said, model),
-            (What::Body { bytes, .. } | What::Raw(bytes), _) => vec![bytes.clone()],
-            (What::Status { status, message }, _) => vec![error(api, *status, message.as_deref()).into_bytes()],
-            (What::Nothing, _) => Vec::new(),
+            (ReplyContent::ModelOutput(said), Wire::OpenAi) => openai::stream(said, model, true),
+            (ReplyContent::ModelOutput(said), Wire::Anthropic) => anthropic::stream(said, model),
+            (ReplyContent::Body { bytes, .. } | ReplyContent::Raw(bytes), _) => vec![bytes.clone()],
+            (ReplyContent::Status { status, message }, _) => vec![error(api, *status, message.as_deref()).into_bytes()],
+            (ReplyContent::Nothing, _) => Vec::new(),
         }
     }
 }
 
-/// A refusal in the format of the API.
+/// Returns an error in the format of the API.
 pub(crate) fn error(api: Wire, status: u16, message: Option<&str>) -> String {
     match api {
         Wire::OpenAi => openai::error(status, message),
@@ -239,13 +239,13 @@ mod tests {
     #[test]
     fn pieces_never_split_a_character() {
         for chunk in 0..9 {
-            let said = Said { chunk, ..Said::default() };
+            let said = ModelOutput { chunk, ..ModelOutput::default() };
             for text in ["", "a", "größe 🦀 x"] {
                 let pieces = said.pieces(text);
                 assert_eq!(pieces.concat(), text);
                 assert!(pieces.iter().all(|piece| !piece.is_empty()));
             }
         }
-        assert_eq!(Said { chunk: 2, ..Said::default() }.pieces("abcde"), ["ab", "cd", "e"]);
+        assert_eq!(ModelOutput { chunk: 2, ..ModelOutput::default() }.pieces("abcde"), ["ab", "cd", "e"]);
     }
 }

@@ -11,30 +11,30 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::http::{self, Framing, Head};
-use crate::reply::{self, What};
+use crate::reply::{self, ReplyContent};
 use crate::{Received, Reply, Wire, anthropic, check, openai};
 
-type Script = dyn Fn(&Received) -> Reply + Send + Sync;
+type ReplyScript = dyn Fn(&Received) -> Reply + Send + Sync;
 
 /// A model server on an address of this machine. It ends, with all its connections, when it is dropped.
 ///
 /// Each connection has a thread of its own, so a script may be asked several things at once.
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     address: SocketAddr,
     accepting: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    script: Box<Script>,
+struct ServerShared {
+    script: Box<ReplyScript>,
     key: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<ServerLog>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ServerLog {
     requests: Vec<Received>,
     refused: Vec<String>,
     disconnects: usize,
@@ -43,25 +43,25 @@ struct State {
     ended: bool,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for ServerShared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("requests", &self.state().requests.len()).finish_non_exhaustive()
+        f.debug_struct("ServerShared").field("requests", &self.state().requests.len()).finish_non_exhaustive()
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ServerShared {
+    fn state(&self) -> MutexGuard<'_, ServerLog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ServerLog)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
 }
 
 impl Server {
-    /// A server that takes any key, and none.
+    /// Starts a server that takes any key, and none.
     ///
     /// # Panics
     ///
@@ -70,7 +70,7 @@ impl Server {
         Server::begin(None, Box::new(script))
     }
 
-    /// A server that answers 401 to everybody without this key.
+    /// Starts a server that answers 401 to requests without this key.
     ///
     /// # Panics
     ///
@@ -80,10 +80,10 @@ impl Server {
     }
 
     #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-    fn begin(key: Option<String>, script: Box<Script>) -> Server {
+    fn begin(key: Option<String>, script: Box<ReplyScript>) -> Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Shared { script, key, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(ServerShared { script, key, state: Mutex::default(), changed: Condvar::new() });
         let accepting = Some(thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
@@ -91,27 +91,27 @@ impl Server {
         Server { shared, address, accepting }
     }
 
-    /// Where it is: `http://127.0.0.1:PORT`. Both APIs are below it, with and without `/v1`.
+    /// Returns its address: `http://127.0.0.1:PORT`. Both APIs are below it, with and without `/v1`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far, refused ones too.
+    /// Returns every request so far, refused ones too.
     pub fn requests(&self) -> Vec<Received> {
         self.shared.state().requests.clone()
     }
 
-    /// What was wrong with requests that never reached the script.
+    /// Returns the reasons why requests were refused that never reached the script.
     pub fn refused(&self) -> Vec<String> {
         self.shared.state().refused.clone()
     }
 
-    /// How many connections have been made.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.state().accepted
     }
 
-    /// How often a client went away before it had its answer.
+    /// Returns the number of clients that went away before they had their answers.
     pub fn disconnects(&self) -> usize {
         self.shared.state().disconnects
     }
@@ -126,7 +126,7 @@ impl Server {
         self.wait(|state| state.requests.len() >= count)
     }
 
-    fn wait(&self, done: impl Fn(&State) -> bool) -> bool {
+    fn wait(&self, done: impl Fn(&ServerLog) -> bool) -> bool {
         let waited =
             self.shared.changed.wait_timeout_while(self.shared.state(), Duration::from_mins(1), |state| !done(state));
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
@@ -149,7 +149,7 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for stream in listener.incoming() {
         threads.retain(|thread| !thread.is_finished());
@@ -165,7 +165,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         drop(state);
         let shared = Arc::clone(shared);
         threads.push(thread::spawn(move || {
-            // That a client goes away, or sends nonsense, is its own affair.
+            // A client that goes away, or sends nonsense, is no failure of the server.
             let _ = serve(&stream, &shared);
             shared.state().connections.remove(&number);
             let _ = stream.shutdown(Shutdown::Both);
@@ -176,16 +176,16 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(head) = http::read(&mut reader)? {
         let (received, reply) = answer(head, shared);
         let sent = send(&mut stream, &received, &reply);
         match sent {
-            Ok(Sent::Whole) => {}
-            Ok(Sent::Closed) => return Ok(()),
-            Ok(Sent::Gone) | Err(_) => {
+            Ok(SendOutcome::Whole) => {}
+            Ok(SendOutcome::Closed) => return Ok(()),
+            Ok(SendOutcome::Gone) | Err(_) => {
                 shared.change(|state| {
                     if !state.ended {
                         state.disconnects += 1;
@@ -198,8 +198,8 @@ fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// What is answered to a request: what the script says, if the request is one that a real server would take.
-fn answer(head: Head, shared: &Shared) -> (Received, Reply) {
+/// Returns the answer to a request: the script's, if the request is one that a real server would take.
+fn answer(head: Head, shared: &ServerShared) -> (Received, Reply) {
     let place = head.path.split('?').next().unwrap_or_default().to_owned();
     let api = if place.ends_with("/messages") || head.header("anthropic-version").is_some() {
         Wire::Anthropic
@@ -220,7 +220,7 @@ fn answer(head: Head, shared: &Shared) -> (Received, Reply) {
     let reply = match checked {
         Err((status, message)) => Reply::status(status).message(message),
         Ok(Some(fixed)) => Reply::body("application/json", fixed.to_string()),
-        // A script that panics is a test that fails: the client is told, and the test sees what it was.
+        // A script that panics is a test that fails: the client gets an error, and the test sees what it was.
         Ok(None) => catch_unwind(AssertUnwindSafe(|| (shared.script)(&received))).unwrap_or_else(|_| {
             shared.change(|state| state.refused.push("the script panicked".to_owned()));
             Reply::status(418).message("the script panicked")
@@ -229,7 +229,7 @@ fn answer(head: Head, shared: &Shared) -> (Received, Reply) {
     (received, reply)
 }
 
-/// Nothing if the script is to be asked, or what to answer instead.
+/// Returns `None` if the script is to be asked, or what to answer instead.
 fn admit(head: &Head, place: &str, api: Wire, key: Option<&str>) -> Result<Option<Value>, (u16, String)> {
     if let Some(key) = key {
         let given = match api {
@@ -265,42 +265,42 @@ fn admit(head: &Head, place: &str, api: Wire, key: Option<&str>) -> Result<Optio
     checked.map(|()| None).map_err(|why| (400, why))
 }
 
-enum Sent {
-    /// All of it; the connection stays.
+enum SendOutcome {
+    /// All was sent; the connection stays.
     Whole,
-    /// What was to be sent; the connection is to be closed.
+    /// The part that was to be sent was; the connection is to be closed.
     Closed,
     /// The client did not wait for it.
     Gone,
 }
 
-fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Result<Sent> {
+fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Result<SendOutcome> {
     if !reply.delay.is_zero() && gone(stream, Some(reply.delay))? {
-        return Ok(Sent::Gone);
+        return Ok(SendOutcome::Gone);
     }
     let model = received.body["model"].as_str().unwrap_or("scripted");
     let (status, kind, events) = match &reply.what {
-        What::Nothing => {
+        ReplyContent::Nothing => {
             gone(stream, None)?;
-            return Ok(Sent::Gone);
+            return Ok(SendOutcome::Gone);
         }
-        What::Raw(bytes) => {
+        ReplyContent::Raw(bytes) => {
             stream.write_all(bytes)?;
-            return Ok(Sent::Closed);
+            return Ok(SendOutcome::Closed);
         }
-        What::Status { status, message } => {
+        ReplyContent::Status { status, message } => {
             let body = reply::error(received.api, *status, message.as_deref());
             (*status, "application/json", vec![body.into_bytes()])
         }
-        What::Body { kind, .. } => (200, kind.as_str(), reply.events(received.api, model)),
-        What::Said(said) if reply.whole || !received.streams() => {
+        ReplyContent::Body { kind, .. } => (200, kind.as_str(), reply.events(received.api, model)),
+        ReplyContent::ModelOutput(said) if reply.whole || !received.streams() => {
             let body = match received.api {
                 Wire::OpenAi => openai::whole(said, model),
                 Wire::Anthropic => anthropic::whole(said, model),
             };
             (200, "application/json", vec![body.to_string().into_bytes()])
         }
-        What::Said(said) => {
+        ReplyContent::ModelOutput(said) => {
             let events = match received.api {
                 Wire::OpenAi => {
                     let wanted = received.body["stream_options"]["include_usage"] == true;
@@ -322,19 +322,20 @@ fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Resu
         if event.len() > left {
             http::write_piece(stream, framing, &event[..left])?;
             if reply.cut.is_some() {
-                return Ok(Sent::Closed);
+                return Ok(SendOutcome::Closed);
             }
             gone(stream, None)?;
-            return Ok(Sent::Gone);
+            return Ok(SendOutcome::Gone);
         }
         left -= event.len();
         http::write_piece(stream, framing, event)?;
     }
     http::write_end(stream, framing)?;
-    Ok(if framing == Framing::Close { Sent::Closed } else { Sent::Whole })
+    Ok(if framing == Framing::Close { SendOutcome::Closed } else { SendOutcome::Whole })
 }
 
-/// Waits for the client to go away, at most for so long. A client that waits for its answer sends nothing.
+/// Waits for the client to go away, at most for `most`, and returns whether it did. A client that waits for its answer
+/// sends nothing.
 fn gone(stream: &TcpStream, most: Option<Duration>) -> io::Result<bool> {
     let began = Instant::now();
     let gone = loop {

@@ -77,7 +77,7 @@ fn answers_follow_one_another_on_one_connection() {
 }
 
 #[test]
-fn what_the_real_ones_refuse_is_refused() {
+fn requests_that_real_servers_refuse_are_refused() {
     let server = Server::with_key("k", |_| panic!("the script must not be asked"));
     let mut client = Client::of(&server);
     let keyed = format!("{JSON}authorization: Bearer k\r\nx-api-key: k\r\n");
@@ -106,7 +106,7 @@ fn a_script_that_panics_is_seen() {
 }
 
 #[test]
-fn its_end_ends_what_waits() {
+fn dropping_the_server_ends_waiting_requests() {
     let server = Server::start(|_| Reply::stall());
     let mut client = Client::of(&server);
     let request = format!("POST /v1/chat/completions HTTP/1.1\r\n{JSON}content-length: {}\r\n\r\n{GOOD}", GOOD.len());

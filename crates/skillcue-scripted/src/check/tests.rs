@@ -2,11 +2,11 @@ use serde_json::json;
 
 use super::*;
 
-fn openai_with(messages: &Value) -> Checked {
+fn openai_with(messages: &Value) -> CheckResult {
     openai(&json!({"model": "m", "messages": messages}))
 }
 
-fn anthropic_with(messages: &Value) -> Checked {
+fn anthropic_with(messages: &Value) -> CheckResult {
     anthropic(&json!({"model": "m", "max_tokens": 10, "messages": messages}))
 }
 
@@ -15,7 +15,7 @@ fn call(id: &str) -> Value {
 }
 
 #[test]
-fn openai_takes_what_is_right() {
+fn openai_takes_valid_requests() {
     let messages = json!([
         {"role": "system", "content": "s"}, {"role": "user", "content": "u"},
         {"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]},
@@ -31,7 +31,7 @@ fn openai_takes_what_is_right() {
 }
 
 #[test]
-fn openai_refuses_what_is_wrong() {
+fn openai_refuses_invalid_requests() {
     let user = json!({"role": "user", "content": "u"});
     for (messages, why) in [
         (json!([]), "empty array"),
@@ -74,7 +74,7 @@ fn openai_refuses_what_is_wrong() {
 }
 
 #[test]
-fn anthropic_takes_what_is_right() {
+fn anthropic_takes_valid_requests() {
     let messages = json!([
         {"role": "user", "content": "u"},
         {"role": "assistant", "content": [{"type": "text", "text": "t"},
@@ -86,7 +86,7 @@ fn anthropic_takes_what_is_right() {
 }
 
 #[test]
-fn anthropic_refuses_what_is_wrong() {
+fn anthropic_refuses_invalid_requests() {
     let user = json!({"role": "user", "content": "u"});
     let uses = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "add", "input": {}}]});
     let result = json!({"type": "tool_result", "tool_use_id": "a", "content": "1"});
