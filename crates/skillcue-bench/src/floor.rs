@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How much of every file discovery's floor reads: a page, and more than the front matter of every
+/// The number of bytes of every file that discovery's floor reads: a page, and more than the front matter of every
 /// skill but the largest few.
-pub const FIRST: usize = 4096;
+pub const FIRST_BYTES: usize = 4096;
 
-/// The most paths that one thread takes at a time.
+/// The number of paths that one thread takes at a time.
 ///
 /// Threads take chunks as they go instead of an equal part each: on two cores of which a noisy
 /// neighbour has half of one, equal parts would have the faster thread wait for the slower.
-const CHUNK_MAX: usize = 256;
+const MAX_CHUNK: usize = 256;
 
-/// What a floor went through.
+/// The amount of work of a floor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Files opened, or asked about.
@@ -76,7 +76,7 @@ pub fn stat<P: AsRef<Path> + Sync>(paths: &[P], threads: NonZeroUsize) -> io::Re
 ///
 /// # Errors
 ///
-/// What the file system says.
+/// The file system's error.
 pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
@@ -86,12 +86,12 @@ pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// What the file system says.
+/// The file system's error.
 pub fn stat_one(path: &Path) -> io::Result<u64> {
     Ok(fs::metadata(path)?.len())
 }
 
-/// Every `SKILL.md` below `dir`, sorted; directory symlinks are not followed.
+/// Returns every `SKILL.md` below `dir`, sorted; directory symlinks are not followed.
 ///
 /// Not a floor itself: the floors are handed their paths, since a listing costs the same for all.
 ///
@@ -124,11 +124,11 @@ where
 {
     let threads = threads.get();
     // Eight turns for every thread, so that the last ones to finish wait for little.
-    let chunk = (paths.len() / (threads * 8)).clamp(1, CHUNK_MAX);
+    let chunk = (paths.len() / (threads * 8)).clamp(1, MAX_CHUNK);
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<Total> {
         let mut total = Total::default();
-        let mut buffer = [0; FIRST];
+        let mut buffer = [0; FIRST_BYTES];
         loop {
             // Relaxed: the counter hands out numbers and guards no other memory.
             let start = next.fetch_add(chunk, Ordering::Relaxed);
@@ -173,7 +173,7 @@ mod tests {
         let paths = find(root.path()).unwrap();
         assert_eq!(paths.len(), 60);
         let sizes: u64 = (1..=60).map(|n| 100 * n).sum();
-        let read: u64 = (1..=60).map(|n| (100 * n).min(FIRST as u64)).sum();
+        let read: u64 = (1..=60).map(|n| (100 * n).min(FIRST_BYTES as u64)).sum();
         for threads in [1, 2, 3, 8, 100].map(|n| NonZeroUsize::new(n).unwrap()) {
             assert_eq!(stat(&paths, threads).unwrap(), Total { files: 60, bytes: sizes });
             assert_eq!(read_4k(&paths, threads).unwrap(), Total { files: 60, bytes: read });

@@ -16,62 +16,62 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The file in a generated tree's root that says which [`Options`] it was made from.
+/// The name of the file in a generated tree's root that says which [`TreeOptions`] it was made from.
 ///
-/// It stands beside the skills, never inside one.
+/// It is beside the skills, never inside one.
 pub const STAMP: &str = ".skillcue-generated";
 
-/// Part of the stamp. Raise it whenever equal options would give other bytes, or trees of the
-/// version before would be taken for current.
+/// The generator's version, a part of the stamp. Raise it whenever equal options would give other bytes, or trees of
+/// the version before would be taken for current.
 const VERSION: u32 = 1;
 
-/// Skills that one thread takes at a time.
+/// The number of skills that one thread takes at a time.
 const CHUNK: usize = 64;
 
-/// What tree to generate. Equal options give equal bytes.
+/// The options of a tree. Equal options give equal bytes.
 ///
 /// ```
-/// use skillcue_bench::{Layout, Options};
+/// use skillcue_bench::{Layout, TreeOptions};
 ///
-/// let options = Options { count: 1000, layout: Layout::Grouped, ..Options::default() };
+/// let options = TreeOptions { count: 1000, layout: Layout::Grouped, ..TreeOptions::default() };
 /// assert_eq!(options.skill(0), options.skill(0));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How many skills.
+pub struct TreeOptions {
+    /// The number of skills.
     pub count: usize,
-    /// Another seed, another tree.
+    /// The seed. Another seed gives another tree.
     pub seed: u64,
-    /// Where the skills stand.
+    /// The layout of directories.
     pub layout: Layout,
-    /// How long the bodies are.
-    pub bodies: Bodies,
-    /// What the skills are triggered by.
-    pub triggers: Triggers,
-    /// How many skills in a thousand cannot be read, in every way that `vectors/format.json` lists
-    /// an error. Exact, and spread evenly over the tree.
+    /// The length of the bodies.
+    pub bodies: BodyLength,
+    /// The triggers of the skills.
+    pub triggers: TriggerMix,
+    /// The number of skills in a thousand that cannot be read, in every way that `vectors/format.json` lists an error.
+    /// Exact, and spread evenly over the tree.
     pub malformed_permille: usize,
-    /// How many skills in a thousand can be read only after a repair, in the ways that
-    /// `vectors/format.json` lists.
+    /// The number of skills in a thousand that can be read only after a repair, in the ways that `vectors/format.json`
+    /// lists.
     pub mended_permille: usize,
 }
 
-impl Default for Options {
-    /// A hundred good skills in one directory.
+impl Default for TreeOptions {
+    /// Returns the options of a hundred good skills in one directory.
     fn default() -> Self {
         Self {
             count: 100,
             seed: 1,
             layout: Layout::Flat,
-            bodies: Bodies::Wild,
-            triggers: Triggers::Wild,
+            bodies: BodyLength::Wild,
+            triggers: TriggerMix::Wild,
             malformed_permille: 0,
             mended_permille: 0,
         }
     }
 }
 
-/// Where the skills of a tree stand.
+/// The layout of a tree's directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// `root/NAME/SKILL.md`.
@@ -80,9 +80,9 @@ pub enum Layout {
     Grouped,
 }
 
-/// How long the bodies of a tree are.
+/// The length of a tree's bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bodies {
+pub enum BodyLength {
     /// As in public repositories: 5 KB at the median, 60 KB at most.
     Wild,
     /// One line, for tests in which only front matter matters: a tree takes less of the disk.
@@ -90,9 +90,9 @@ pub enum Bodies {
     Short,
 }
 
-/// What the skills of a tree are triggered by.
+/// The triggers of a tree's skills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Triggers {
+pub enum TriggerMix {
     /// As in public repositories: one skill in five has any.
     Wild,
     /// Ten for every skill, as [`triggers::of`](crate::triggers::of) has them, and little else in
@@ -100,10 +100,10 @@ pub enum Triggers {
     Ten,
 }
 
-/// What should become of a generated skill.
+/// The expected result of reading a generated skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It is found without a word.
+pub enum GeneratedKind {
+    /// It is found without a diagnostic.
     Good,
     /// It is found under its name, with a diagnostic.
     Mended,
@@ -116,41 +116,43 @@ pub enum Kind {
 
 /// One generated skill, in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skill {
-    /// Its name, unique in the tree, and its directory's name.
+pub struct GeneratedSkill {
+    /// The name, unique in the tree, and also its directory's.
     pub name: String,
-    /// What should become of it.
-    pub kind: Kind,
-    /// Its `SKILL.md`.
+    /// The expected result of reading it.
+    pub kind: GeneratedKind,
+    /// The text of its `SKILL.md`.
     pub file: String,
 }
 
-impl Options {
-    /// The skill at `index`, without touching a disk.
+impl TreeOptions {
+    /// Returns the skill at `index`, without touching a disk.
     ///
     /// A skill depends on its index and the options alone, not on the skills before it: that is
     /// what makes a tree independent of the number of threads that write it.
-    pub fn skill(&self, index: usize) -> Skill {
+    pub fn skill(&self, index: usize) -> GeneratedSkill {
         let (name, kind) = (self.name(index), self.kind(index));
         let file = match self.slot(index) {
-            Slot::Good => self.good(index, &name),
-            Slot::Mended(rank) => BROKEN.mended[rank % BROKEN.mended.len()].file(&name),
-            Slot::Malformed(rank) => BROKEN.malformed[rank % BROKEN.malformed.len()].file(&name),
+            SkillSlot::Good => self.good(index, &name),
+            SkillSlot::Mended(rank) => BROKEN.mended[rank % BROKEN.mended.len()].file(&name),
+            SkillSlot::Malformed(rank) => BROKEN.malformed[rank % BROKEN.malformed.len()].file(&name),
         };
-        Skill { name, kind, file }
+        GeneratedSkill { name, kind, file }
     }
 
-    /// The name of the skill at `index`.
+    /// Returns the name of the skill at `index`.
     pub fn name(&self, index: usize) -> String {
         words::name(self.seed, index)
     }
 
-    /// What should become of the skill at `index`.
-    pub fn kind(&self, index: usize) -> Kind {
+    /// Returns the expected result of reading the skill at `index`.
+    pub fn kind(&self, index: usize) -> GeneratedKind {
         match self.slot(index) {
-            Slot::Good => Kind::Good,
-            Slot::Mended(_) => Kind::Mended,
-            Slot::Malformed(rank) => Kind::Malformed { code: BROKEN.malformed[rank % BROKEN.malformed.len()].code },
+            SkillSlot::Good => GeneratedKind::Good,
+            SkillSlot::Mended(_) => GeneratedKind::Mended,
+            SkillSlot::Malformed(rank) => {
+                GeneratedKind::Malformed { code: BROKEN.malformed[rank % BROKEN.malformed.len()].code }
+            }
         }
     }
 
@@ -158,15 +160,15 @@ impl Options {
         let mut random = Random::for_item(self.seed, index as u64);
         let mut file = String::with_capacity(1024);
         let cjk = match self.triggers {
-            Triggers::Wild => front_matter::write(&mut file, &mut random, name).cjk,
-            Triggers::Ten => {
+            TriggerMix::Wild => front_matter::write(&mut file, &mut random, name).cjk,
+            TriggerMix::Ten => {
                 front_matter::write_triggered(&mut file, &mut random, name, &triggers::of(self.seed, index));
                 false
             }
         };
         match self.bodies {
-            Bodies::Wild => body::write(&mut file, &mut random, name, cjk),
-            Bodies::Short => body::write_short(&mut file, name),
+            BodyLength::Wild => body::write(&mut file, &mut random, name, cjk),
+            BodyLength::Short => body::write_short(&mut file, name),
         }
         // 64 of 31,942 public files have CRLF.
         if random.chance(2) {
@@ -177,19 +179,19 @@ impl Options {
 
     /// Deals the shares out evenly, as a line is drawn on a raster: exact for every prefix of the
     /// tree, and the n-th broken skill takes the n-th way of being broken.
-    fn slot(&self, index: usize) -> Slot {
+    fn slot(&self, index: usize) -> SkillSlot {
         let broken = self.malformed_permille + self.mended_permille;
         let Some(rank) = dealt(index, broken, 1000) else {
-            return Slot::Good;
+            return SkillSlot::Good;
         };
         match dealt(rank, self.malformed_permille, broken) {
-            Some(rank) => Slot::Malformed(rank),
+            Some(rank) => SkillSlot::Malformed(rank),
             // Those of the ranks before this one that are not malformed.
-            None => Slot::Mended(rank - rank * self.malformed_permille / broken),
+            None => SkillSlot::Mended(rank - rank * self.malformed_permille / broken),
         }
     }
 
-    /// Where the skill at `index` stands in the tree.
+    /// Returns the directory of the skill at `index`.
     fn directory(&self, root: &Path, index: usize) -> PathBuf {
         let name = self.name(index);
         match self.layout {
@@ -218,14 +220,14 @@ impl Options {
     }
 }
 
-/// What an index of the tree was dealt, and as the how-manieth of its kind.
-enum Slot {
+/// The kind of skill at an index of the tree, with its number among those of its kind.
+enum SkillSlot {
     Good,
     Mended(usize),
     Malformed(usize),
 }
 
-/// If `index` is one of the `share` in `whole` that are chosen, which one it is.
+/// Returns the number of `index` among the `share` in `whole` that are chosen; `None` if it is not chosen.
 fn dealt(index: usize, share: usize, whole: usize) -> Option<usize> {
     let rank = index * share / whole;
     ((index + 1) * share / whole > rank).then_some(rank)
@@ -233,46 +235,45 @@ fn dealt(index: usize, share: usize, whole: usize) -> Option<usize> {
 
 /// A generated tree on disk.
 #[derive(Clone, Debug)]
-pub struct Tree {
+pub struct GeneratedTree {
     root: PathBuf,
     paths: Vec<PathBuf>,
-    options: Options,
+    options: TreeOptions,
 }
 
-impl Tree {
-    /// The directory to point discovery at.
+impl GeneratedTree {
+    /// Returns the directory to point discovery at.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Every `SKILL.md`, by the index of its skill; malformed ones too.
+    /// Returns every `SKILL.md`, by the index of its skill; malformed ones too.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// What the tree was made from.
-    pub fn options(&self) -> &Options {
+    /// Returns the options that the tree was made from.
+    pub fn options(&self) -> &TreeOptions {
         &self.options
     }
 
-    fn new(root: &Path, options: &Options) -> Self {
+    fn new(root: &Path, options: &TreeOptions) -> Self {
         let path = |index| options.directory(root, index).join("SKILL.md");
         Self { root: root.to_path_buf(), paths: (0..options.count).map(path).collect(), options: options.clone() }
     }
 }
 
-/// Makes sure that the tree of `options` stands at `root`, with as many threads as there are
-/// cores.
+/// Makes sure that the tree of `options` is at `root`, with as many threads as there are cores.
 ///
 /// A tree that is there already is left alone: its [`STAMP`] says what it was made from. A tree of
 /// other options is replaced.
 ///
 /// ```
-/// use skillcue_bench::{Options, generate};
+/// use skillcue_bench::{TreeOptions, generate};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let root = dir.path().join("skills");
-/// let tree = generate(&root, &Options { count: 20, ..Options::default() })?;
+/// let tree = generate(&root, &TreeOptions { count: 20, ..TreeOptions::default() })?;
 /// assert_eq!(tree.paths().len(), 20);
 /// assert!(tree.paths().iter().all(|path| path.is_file()));
 /// # Ok::<(), std::io::Error>(())
@@ -280,27 +281,27 @@ impl Tree {
 ///
 /// # Errors
 ///
-/// Whatever the file system says, with the path; [`io::ErrorKind::AlreadyExists`] when `root` holds
-/// something that this generator did not write, which it will not delete.
-pub fn generate(root: &Path, options: &Options) -> io::Result<Tree> {
+/// The file system's error, with the path; [`io::ErrorKind::AlreadyExists`] when `root` holds something that this
+/// generator did not write, which it will not delete.
+pub fn generate(root: &Path, options: &TreeOptions) -> io::Result<GeneratedTree> {
     generate_with(root, options, thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }
 
-/// [`generate()`] with a number of threads. The number changes the time, never a byte.
+/// Like [`generate()`], with a number of threads. The number changes the time, never a byte.
 ///
 /// # Errors
 ///
 /// As [`generate()`].
-pub fn generate_with(root: &Path, options: &Options, threads: NonZeroUsize) -> io::Result<Tree> {
+pub fn generate_with(root: &Path, options: &TreeOptions, threads: NonZeroUsize) -> io::Result<GeneratedTree> {
     options.check()?;
     let stamp = options.stamp();
     if has_stamp(root, &stamp) {
-        return Ok(Tree::new(root, options));
+        return Ok(GeneratedTree::new(root, options));
     }
     refuse_foreign(root)?;
 
-    // Written aside and moved into place whole: whoever sees the tree sees all of it, and when two
-    // processes want the same tree at once (tests do), the later one finds it done.
+    // Written aside and moved into place whole: a process that sees the tree sees all of it, and when two processes
+    // want the same tree at once (tests do), the later one finds it done.
     let mut aside = root.as_os_str().to_os_string();
     aside.push(format!(".{}.part", std::process::id()));
     let aside = PathBuf::from(aside);
@@ -308,17 +309,17 @@ pub fn generate_with(root: &Path, options: &Options, threads: NonZeroUsize) -> i
         .and_then(|()| fs::write(aside.join(STAMP), &stamp))
         .and_then(|()| move_into_place(&aside, root, &stamp));
     if written.is_err() {
-        // The first error is the one to report; what is left aside is only litter.
+        // The first error is the one to report; files that stay aside do no harm.
         let _ = fs::remove_dir_all(&aside);
     }
-    written.map(|()| Tree::new(root, options))
+    written.map(|()| GeneratedTree::new(root, options))
 }
 
 fn has_stamp(root: &Path, stamp: &str) -> bool {
     fs::read_to_string(root.join(STAMP)).is_ok_and(|text| text == stamp)
 }
 
-/// An error when `root` holds anything that is not a tree of ours.
+/// Returns an error when `root` holds anything that is not a tree of ours.
 fn refuse_foreign(root: &Path) -> io::Result<()> {
     if root.join(STAMP).is_file() {
         return Ok(());
@@ -351,7 +352,7 @@ fn move_into_place(aside: &Path, root: &Path, stamp: &str) -> io::Result<()> {
     }
 }
 
-fn write_tree(root: &Path, options: &Options, threads: NonZeroUsize) -> io::Result<()> {
+fn write_tree(root: &Path, options: &TreeOptions, threads: NonZeroUsize) -> io::Result<()> {
     fs::create_dir_all(root).map_err(|error| at(root, &error))?;
     if options.layout == Layout::Grouped {
         for category in words::CATEGORIES {
@@ -383,14 +384,14 @@ fn write_tree(root: &Path, options: &Options, threads: NonZeroUsize) -> io::Resu
     })
 }
 
-fn write_skill(root: &Path, options: &Options, index: usize) -> io::Result<()> {
+fn write_skill(root: &Path, options: &TreeOptions, index: usize) -> io::Result<()> {
     let dir = options.directory(root, index);
     fs::create_dir(&dir).map_err(|error| at(&dir, &error))?;
     let path = dir.join("SKILL.md");
     fs::write(&path, options.skill(index).file).map_err(|error| at(&path, &error))
 }
 
-/// The same error, with the path that it is about.
+/// Returns an error with the path that it is about.
 fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

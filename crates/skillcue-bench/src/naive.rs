@@ -31,14 +31,14 @@ impl Naive {
         Self { skills: skills.iter().map(compile).collect() }
     }
 
-    /// The positions of the skills that match.
+    /// Returns the positions of the skills that match.
     pub fn matching(&self, message: &str) -> Vec<usize> {
         let message = message.to_lowercase();
         let one = |skill: &[Regex]| skill.iter().any(|regex| regex.is_match(&message));
         self.skills.iter().enumerate().filter(|(_, skill)| one(skill)).map(|(at, _)| at).collect()
     }
 
-    /// The same as the design has it: each expression is compiled when it is tried.
+    /// Like [`matching`](Naive::matching), exactly as in the design: each expression is compiled when it is tried.
     pub fn matching_uncompiled(skills: &[(String, SkillTriggers)], message: &str) -> Vec<usize> {
         let message = message.to_lowercase();
         let one = |(name, triggers): &(String, SkillTriggers)| {
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn all_patterns_compile() {
         for number in 0..triggers::PATTERNS {
-            // Skillcue refuses what compiles to more.
+            // Skillcue refuses patterns that compile to more.
             let within =
                 RegexBuilder::new(&triggers::pattern(number)).case_insensitive(true).size_limit(1 << 20).build();
             assert!(within.is_ok(), "{within:?}");

@@ -1,40 +1,40 @@
-//! The table that says what was measured, beside its floor, and whether the promise is kept.
+//! The table of measurements: each beside its floor, and whether the promise is kept.
 
 use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use std::fmt;
 use std::time::Duration;
 
-/// What a time may be at most.
+/// The limit of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Limit {
-    /// Nothing is promised.
+    /// No promise.
     #[default]
     None,
-    /// So many times the floor, plus a constant.
+    /// A multiple of the floor, plus a constant.
     OverFloor {
-        /// How many times the floor.
+        /// The factor.
         times: f64,
-        /// And how much more.
+        /// The constant.
         plus: Duration,
     },
-    /// So many times faster than the floor, which then is no floor but a rival.
+    /// A factor by which it is faster than the floor, which then is no floor but a rival.
     Faster(f64),
-    /// A time by itself, for what has no floor.
+    /// A time by itself, for a measurement without a floor.
     AtMost(Duration),
 }
 
 impl Limit {
-    /// So many times the floor.
+    /// Returns a multiple of the floor.
     pub fn times(times: f64) -> Self {
         Self::OverFloor { times, plus: Duration::ZERO }
     }
 
-    /// So many times the floor, plus a constant.
+    /// Returns a multiple of the floor, plus a constant.
     pub fn times_plus(times: f64, plus: Duration) -> Self {
         Self::OverFloor { times, plus }
     }
 
-    /// The limit as a time, once the floor is known.
+    /// Returns the limit as a time, once the floor is known.
     fn of(self, floor: Option<Duration>) -> Option<Duration> {
         match self {
             Self::None => None,
@@ -65,27 +65,27 @@ impl fmt::Display for Limit {
 
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// What was measured, in a few words.
+pub struct TimeRow {
+    /// The measured operation, in a few words.
     pub what: String,
-    /// On how many skills.
+    /// The number of skills.
     pub skills: usize,
-    /// How long it took.
+    /// The time that it took.
     pub time: Duration,
-    /// What 99 in 100 took at most, where single calls were timed.
+    /// The time that 99 in 100 did not exceed, where single calls were timed.
     pub p99: Option<Duration>,
-    /// How long the floor took, in the same run.
+    /// The time of the floor, in the same run.
     pub floor: Option<Duration>,
-    /// What the time may be at most.
+    /// The limit of the time.
     pub limit: Limit,
     /// Bytes of memory, where they were measured.
     pub memory: Option<u64>,
-    /// What the memory may be at most.
+    /// The limit of the memory.
     pub memory_limit: Option<u64>,
 }
 
-impl Row {
-    /// A measurement without a floor, a limit, or memory.
+impl TimeRow {
+    /// Makes a measurement without a floor, a limit, or memory.
     pub fn new(what: impl Into<String>, skills: usize, time: Duration) -> Self {
         Self {
             what: what.into(),
@@ -99,43 +99,43 @@ impl Row {
         }
     }
 
-    /// With what it is compared, and what is promised.
+    /// Sets the floor that it is compared with, and the limit.
     #[must_use]
     pub fn against(self, floor: Duration, limit: Limit) -> Self {
         Self { floor: Some(floor), limit, ..self }
     }
 
-    /// With a limit and no floor.
+    /// Sets a limit without a floor.
     #[must_use]
     pub fn at_most(self, limit: Duration) -> Self {
         Self { limit: Limit::AtMost(limit), ..self }
     }
 
-    /// With what 99 in 100 took at most.
+    /// Sets the time that 99 in 100 did not exceed.
     #[must_use]
     pub fn p99(self, time: Duration) -> Self {
         Self { p99: Some(time), ..self }
     }
 
-    /// With the memory that it took.
+    /// Sets the memory that it took.
     #[must_use]
     pub fn memory(self, bytes: Option<u64>) -> Self {
         Self { memory: bytes, ..self }
     }
 
-    /// With what the memory may be at most.
+    /// Sets the limit of the memory.
     #[must_use]
     pub fn memory_at_most(self, bytes: u64) -> Self {
         Self { memory_limit: Some(bytes), ..self }
     }
 
-    /// The time over the floor's.
+    /// Returns the time divided by the floor's.
     pub fn ratio(&self) -> Option<f64> {
         let floor = self.floor.filter(|floor| !floor.is_zero())?;
         Some(self.time.as_secs_f64() / floor.as_secs_f64())
     }
 
-    /// Whether the promise is kept; `None` where nothing is promised.
+    /// Returns whether the promise is kept; `None` where there is none.
     pub fn ok(&self) -> Option<bool> {
         let time = self.limit.of(self.floor).map(|limit| self.time <= limit);
         let memory = self.memory_limit.zip(self.memory).map(|(limit, bytes)| bytes <= limit);
@@ -145,7 +145,7 @@ impl Row {
         }
     }
 
-    /// What is promised, in words.
+    /// Returns the promise in words.
     fn promise(&self) -> Option<String> {
         let time = (self.limit != Limit::None).then(|| self.limit.to_string());
         let memory = self.memory_limit.map(|bytes| format!("≤ {:#}", Bytes(bytes)));
@@ -169,16 +169,16 @@ impl Row {
     }
 }
 
-impl Serialize for Row {
-    /// `{what, skills, time_ns, p99_ns, floor_ns, ratio, limit, limit_ns, ok, memory_bytes,
-    /// memory_limit_bytes}`; what was not measured is null.
+impl Serialize for TimeRow {
+    /// Writes `{what, skills, time_ns, p99_ns, floor_ns, ratio, limit, limit_ns, ok, memory_bytes,
+    /// memory_limit_bytes}`; values that were not measured are null.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Three places, or digits: the next ones are noise, and would make two runs harder to compare.
         let ratio = self.ratio().map(|ratio| {
             let scale = if ratio < 0.1 { 1e6 } else { 1e3 };
             (ratio * scale).round() / scale
         });
-        let mut row = serializer.serialize_struct("Row", 11)?;
+        let mut row = serializer.serialize_struct("TimeRow", 11)?;
         row.serialize_field("what", &self.what)?;
         row.serialize_field("skills", &self.skills)?;
         row.serialize_field("time_ns", &nanoseconds(self.time))?;
@@ -194,23 +194,23 @@ impl Serialize for Row {
     }
 }
 
-/// What something costs in tokens, beside what everything at once would.
+/// A cost in tokens, beside that of all bodies at once.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TokenRow {
-    /// What was counted, in a few words.
+    /// The counted text, in a few words.
     pub what: String,
-    /// With how many skills.
+    /// The number of skills.
     pub skills: usize,
-    /// How many tokens it is.
+    /// The number of tokens.
     pub tokens: usize,
-    /// How many the bodies of all skills would be.
+    /// The number of tokens of the bodies of all skills.
     pub eager: usize,
-    /// How many it may be.
+    /// The limit of the number of tokens.
     pub limit: usize,
 }
 
 impl TokenRow {
-    /// Whether the promise is kept.
+    /// Returns whether the promise is kept.
     pub fn ok(&self) -> bool {
         self.tokens <= self.limit
     }
@@ -234,13 +234,13 @@ impl TokenRow {
 /// serialises to the form for programs.
 ///
 /// ```
-/// use skillcue_bench::{Limit, Report, Row};
+/// use skillcue_bench::{Limit, Report, TimeRow};
 /// use std::time::Duration;
 ///
 /// let ms = Duration::from_millis;
 /// let mut report = Report::default();
-/// report.rows.push(Row::new("discover", 1000, ms(30)).against(ms(20), Limit::times(2.5)));
-/// report.rows.push(Row::new("first load", 1, ms(2)).against(ms(1), Limit::times(1.5)));
+/// report.rows.push(TimeRow::new("discover", 1000, ms(30)).against(ms(20), Limit::times(2.5)));
+/// report.rows.push(TimeRow::new("first load", 1, ms(2)).against(ms(1), Limit::times(1.5)));
 /// report.notes.push("2 threads, best of 5".to_owned());
 /// assert!(!report.kept());
 /// assert_eq!(
@@ -257,20 +257,20 @@ impl TokenRow {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Report {
     /// The measurements, in the order of the table.
-    pub rows: Vec<Row>,
-    /// What is counted in tokens, in a table of its own.
+    pub rows: Vec<TimeRow>,
+    /// The counts of tokens, in a table of their own.
     pub tokens: Vec<TokenRow>,
-    /// Lines below the table: the machine, the method, what is no time.
+    /// Lines below the table: the machine, the method, results that are no times.
     pub notes: Vec<String>,
 }
 
 const HEADINGS: &[&str] = &["what", "skills", "time", "99th", "floor", "ratio", "limit", "ok", "memory"];
 const TOKEN_HEADINGS: &[&str] = &["what", "skills", "tokens", "eager", "saved", "limit", "ok"];
-/// What stands to the left; numbers stand to the right.
-const LEFT: &[&str] = &["what", "ok"];
+/// The columns that are aligned to the left; numbers are aligned to the right.
+const LEFT_ALIGNED: &[&str] = &["what", "ok"];
 
 impl Report {
-    /// Whether every promise that was measured is kept.
+    /// Returns whether every promise that was measured is kept.
     pub fn kept(&self) -> bool {
         self.rows.iter().all(|row| row.ok() != Some(false)) && self.tokens.iter().all(TokenRow::ok)
     }
@@ -278,7 +278,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table(f, HEADINGS, self.rows.iter().map(Row::cells))?;
+        table(f, HEADINGS, self.rows.iter().map(TimeRow::cells))?;
         if !self.tokens.is_empty() {
             writeln!(f)?;
             table(f, TOKEN_HEADINGS, self.tokens.iter().map(TokenRow::cells))?;
@@ -304,7 +304,7 @@ fn table(f: &mut fmt::Formatter<'_>, headings: &[&str], rows: impl Iterator<Item
                 text.push_str("  ");
             }
             let pad = " ".repeat(width - cell.chars().count());
-            text.extend(if LEFT.contains(heading) { [cell, pad.as_str()] } else { [pad.as_str(), cell] });
+            text.extend(if LEFT_ALIGNED.contains(heading) { [cell, pad.as_str()] } else { [pad.as_str(), cell] });
         }
         writeln!(f, "{}", text.trim_end())?;
     }
@@ -405,20 +405,20 @@ mod tests {
 
     #[test]
     fn limits_decide() {
-        let row = |time, limit| Row::new("x", 1, US(time)).against(US(100), limit);
+        let row = |time, limit| TimeRow::new("x", 1, US(time)).against(US(100), limit);
         assert_eq!(row(250, Limit::times(2.5)).ok(), Some(true));
         assert_eq!(row(251, Limit::times(2.5)).ok(), Some(false));
         assert_eq!(row(200, Limit::times_plus(1.5, US(50))).ok(), Some(true));
         assert_eq!(row(201, Limit::times_plus(1.5, US(50))).ok(), Some(false));
         assert_eq!(row(201, Limit::None).ok(), None);
-        assert_eq!(Row::new("x", 1, US(20)).at_most(US(20)).ok(), Some(true));
-        let no_floor = Row { limit: Limit::times(2.0), ..Row::new("x", 1, US(1)) };
+        assert_eq!(TimeRow::new("x", 1, US(20)).at_most(US(20)).ok(), Some(true));
+        let no_floor = TimeRow { limit: Limit::times(2.0), ..TimeRow::new("x", 1, US(1)) };
         assert_eq!((no_floor.ok(), no_floor.ratio()), (None, None));
         assert_eq!(row(1, Limit::Faster(100.0)).ok(), Some(true));
         assert_eq!(row(2, Limit::Faster(100.0)).ok(), Some(false));
-        let held = Row::new("x", 1, US(1)).memory(Some(10)).memory_at_most(9);
+        let held = TimeRow::new("x", 1, US(1)).memory(Some(10)).memory_at_most(9);
         assert_eq!(held.ok(), Some(false));
-        assert_eq!(Row { memory: None, ..held.clone() }.ok(), None, "not measured");
+        assert_eq!(TimeRow { memory: None, ..held.clone() }.ok(), None, "not measured");
         assert_eq!(held.clone().memory_at_most(10).at_most(US(1)).ok(), Some(true));
         assert_eq!(held.at_most(US(1)).ok(), Some(false));
     }
@@ -465,9 +465,9 @@ breadcrumb   1,000      11  4,000  99.725 %   ≤ 10  NO
     #[test]
     fn json_has_every_field() {
         let mut report = Report::default();
-        let load = Row::new("load", 1, US(3)).p99(US(4)).against(US(2), Limit::times(1.5));
+        let load = TimeRow::new("load", 1, US(3)).p99(US(4)).against(US(2), Limit::times(1.5));
         report.rows.push(load.memory(Some(7)).memory_at_most(9));
-        report.rows.push(Row::new("print", 2, US(1)));
+        report.rows.push(TimeRow::new("print", 2, US(1)));
         let expected = serde_json::json!({
             "rows": [
                 {"what": "load", "skills": 1, "time_ns": 3000, "p99_ns": 4000, "floor_ns": 2000, "ratio": 1.5,

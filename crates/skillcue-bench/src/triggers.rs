@@ -1,9 +1,8 @@
 //! Ten triggers for every skill, and messages that hold some of them.
 //!
-//! The measurements of matching need what the wild does not have yet: very many skills with very
-//! many triggers. Words are drawn by Zipf's law as Mandelbrot corrected it, so that at 100,000
-//! skills some keywords are shared by thousands and most by a handful. Verbs are few, as they are in
-//! English: each is shared by thousands.
+//! The measurements of matching need very many skills with very many triggers, which public repositories do not have
+//! yet. Words are drawn by Zipf's law as Mandelbrot corrected it, so that at 100,000 skills some keywords are shared by
+//! thousands and most by a handful. Verbs are few, as they are in English: each is shared by thousands.
 //!
 //! ```
 //! use skillcue_bench::triggers;
@@ -18,14 +17,14 @@ use crate::generate::random::Random;
 use crate::generate::words::{SUBJECTS, VERBS};
 use std::sync::LazyLock;
 
-/// How many different patterns there are.
+/// The number of different patterns.
 pub const PATTERNS: usize = 1_000;
-/// How many different words keywords are made of.
+/// The number of different words that keywords are made of.
 const WORDS: usize = 50_000;
-/// How many different phrases there are, of two words each.
+/// The number of different phrases, of two words each.
 const PHRASES: usize = 20_000;
 
-/// What one skill is triggered by: ten in all.
+/// The triggers of one skill: ten in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillTriggers {
     /// Four words and two phrases.
@@ -36,7 +35,7 @@ pub struct SkillTriggers {
     pub pattern: String,
 }
 
-/// The triggers of the skill at `index`.
+/// Returns the triggers of the skill at `index`.
 pub fn of(seed: u64, index: usize) -> SkillTriggers {
     let mut random = Random::for_item(seed ^ 0x7216, index as u64);
     let mut keywords = Vec::with_capacity(6);
@@ -59,13 +58,13 @@ fn distinct(words: &mut Vec<String>, count: usize, mut draw: impl FnMut() -> Str
     }
 }
 
-/// Whether a message must hold some text for the pattern of that number to match; one in a hundred
-/// has no such text, and has to be run on every message.
+/// Returns whether a message must hold some text for the pattern of that number to match; one in a hundred has no such
+/// text, and has to be run on every message.
 pub fn has_literal(number: usize) -> bool {
     number % 100 != 99
 }
 
-/// The pattern of that number, below [`PATTERNS`].
+/// Returns the pattern of that number, below [`PATTERNS`].
 pub fn pattern(number: usize) -> String {
     if !has_literal(number) {
         return WITHOUT_LITERAL[number / 100 % WITHOUT_LITERAL.len()].to_owned();
@@ -96,8 +95,8 @@ const WITHOUT_LITERAL: &[&str] = &[
     r"\b\d+\s?[xX×]\s?\d+\b",
 ];
 
-/// The `number`-th message of so many words: most of them ordinary, one in eight something that
-/// triggers skills, if there are many.
+/// Returns the `number`-th message of so many words: most of them ordinary, one in eight something that triggers
+/// skills, if there are many.
 pub fn message(seed: u64, words: usize, number: usize) -> String {
     let mut random = Random::for_item(seed ^ (words as u64) << 32, number as u64);
     let mut text = String::with_capacity(words * 7);
@@ -138,12 +137,12 @@ pub fn message(seed: u64, words: usize, number: usize) -> String {
     text
 }
 
-/// The first `count` messages of so many words.
+/// Returns the first `count` messages of so many words.
 pub fn messages(seed: u64, words: usize, count: usize) -> Vec<String> {
     (0..count).map(|number| message(seed, words, number)).collect()
 }
 
-/// A regular form of a verb.
+/// Returns a regular form of a verb.
 fn inflected(random: &mut Random) -> String {
     let verb = verb(VERB_RANKS.draw(random)).to_lowercase();
     let stem = verb.strip_suffix('e').unwrap_or(&verb);
@@ -154,7 +153,7 @@ fn inflected(random: &mut Random) -> String {
     }
 }
 
-/// The word of a rank: the commonest are those that skills are about, the others are made up.
+/// Returns the word of a rank: the commonest are those that skills are about, the others are made up.
 fn word(rank: usize) -> String {
     const CONSONANTS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
     const VOWELS: &[u8; 5] = b"aeiou";
@@ -188,9 +187,9 @@ fn verb(rank: usize) -> &'static str {
     if rank < VERBS.len() { VERBS[rank] } else { MORE_VERBS[rank - VERBS.len()] }
 }
 
-/// How often each rank is drawn: as 1/(rank + 10), Mandelbrot's law, in whole numbers.
+/// The frequency of each rank: as 1/(rank + 10), Mandelbrot's law, in whole numbers.
 struct Ranks {
-    /// Up to and with each rank.
+    /// The sums of the frequencies up to and with each rank.
     sums: Vec<u64>,
 }
 
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_their_length_and_are_told_apart() {
+    fn messages_have_their_length_and_differ() {
         for (words, count) in [(1, 3), (20, 200), (200, 200), (2_000, 30)] {
             let messages = messages(7, words, count);
             assert!(messages.iter().all(|message| message.split_whitespace().count() == words));

@@ -1,9 +1,11 @@
-//! Generated trees on disk: equal bytes, the right shares, nothing of anybody's deleted.
+//! Generated trees on disk: equal bytes, the right shares, no files of others deleted.
 
 // clippy.toml lets tests unwrap; helpers of tests are not tests to it.
 #![allow(clippy::unwrap_used)]
 
-use skillcue_bench::{Bodies, Kind, Layout, Options, STAMP, Triggers, floor, generate, generate_with, triggers};
+use skillcue_bench::{
+    BodyLength, GeneratedKind, Layout, STAMP, TreeOptions, TriggerMix, floor, generate, generate_with, triggers,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -33,14 +35,14 @@ fn hash(root: &Path) -> u64 {
     hash
 }
 
-fn mixed() -> Options {
-    Options {
+fn mixed() -> TreeOptions {
+    TreeOptions {
         count: 200,
         seed: 42,
         layout: Layout::Grouped,
         malformed_permille: 100,
         mended_permille: 50,
-        ..Options::default()
+        ..TreeOptions::default()
     }
 }
 
@@ -61,14 +63,15 @@ fn equal_options_give_equal_bytes_with_any_number_of_threads() {
     assert_eq!(hashes, [10_527_963_396_981_604_753; 4]);
 
     let other = dir.path().join("other");
-    generate(&other, &Options { seed: 43, ..mixed() }).unwrap();
+    generate(&other, &TreeOptions { seed: 43, ..mixed() }).unwrap();
     assert_ne!(hash(&other), hashes[0]);
 }
 
 #[test]
 fn a_tree_for_matching_has_ten_triggers_in_each_file_and_equal_bytes() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options { count: 300, bodies: Bodies::Short, triggers: Triggers::Ten, ..Options::default() };
+    let options =
+        TreeOptions { count: 300, bodies: BodyLength::Short, triggers: TriggerMix::Ten, ..TreeOptions::default() };
     let hashes = [1, 3].map(|count| {
         let root = dir.path().join(count.to_string());
         generate_with(&root, &options, threads(count)).unwrap();
@@ -86,10 +89,10 @@ fn a_tree_for_matching_has_ten_triggers_in_each_file_and_equal_bytes() {
 }
 
 #[test]
-fn the_tree_is_what_the_options_say() {
+fn the_tree_follows_the_options() {
     let dir = tempfile::tempdir().unwrap();
     for layout in [Layout::Flat, Layout::Grouped] {
-        let options = Options { layout, ..mixed() };
+        let options = TreeOptions { layout, ..mixed() };
         let root = dir.path().join(format!("{layout:?}"));
         let tree = generate(&root, &options).unwrap();
         let mut paths = tree.paths().to_vec();
@@ -105,36 +108,36 @@ fn the_tree_is_what_the_options_say() {
 
 #[test]
 fn shares_are_exact_and_every_way_of_being_broken_is_there() {
-    let options = Options { count: 1000, ..mixed() };
+    let options = TreeOptions { count: 1000, ..mixed() };
     let mut codes = BTreeMap::new();
     let mut mended = BTreeSet::new();
     for index in 0..options.count {
         let skill = options.skill(index);
         assert_eq!(skill.kind, options.kind(index));
         match skill.kind {
-            Kind::Good => {}
-            Kind::Mended => {
+            GeneratedKind::Good => {}
+            GeneratedKind::Mended => {
                 mended.insert(skill.file.replace(&skill.name, ""));
             }
-            Kind::Malformed { code } => *codes.entry(code).or_insert(0) += 1,
+            GeneratedKind::Malformed { code } => *codes.entry(code).or_insert(0) += 1,
         }
     }
     assert_eq!(codes.values().sum::<i32>(), 100);
     let count = |kind| (0..options.count).filter(|&index| options.kind(index) == kind).count();
-    assert_eq!((count(Kind::Good), count(Kind::Mended)), (850, 50));
+    assert_eq!((count(GeneratedKind::Good), count(GeneratedKind::Mended)), (850, 50));
     assert!(codes.len() >= 7 && codes.values().all(|&count| count >= 11), "{codes:?}");
     assert!(mended.len() >= 5, "{mended:?}");
 
-    let too_many = Options { malformed_permille: 600, mended_permille: 600, ..options };
+    let too_many = TreeOptions { malformed_permille: 600, mended_permille: 600, ..options };
     let error = generate(Path::new("/nowhere"), &too_many).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
 
-/// What `WILD.md` counts, within a tenth. Tokens are estimated from bytes, with the two factors
-/// that the exact tokenizer gave on a generated tree.
+/// The sizes of 31,942 public files, within a tenth. Tokens are estimated from bytes, with the two factors that the
+/// exact tokenizer gave on a generated tree.
 #[test]
 fn sizes_are_those_of_the_wild() {
-    let options = Options { count: 5000, ..Options::default() };
+    let options = TreeOptions { count: 5000, ..TreeOptions::default() };
     let (mut front, mut bodies) = (Vec::new(), Vec::new());
     for index in 0..options.count {
         let file = options.skill(index).file.replace("\r\n", "\n");
@@ -160,31 +163,31 @@ fn sizes_are_those_of_the_wild() {
 fn a_tree_that_is_there_is_left_alone_and_another_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("skills");
-    let options = Options { count: 10, bodies: Bodies::Short, ..Options::default() };
+    let options = TreeOptions { count: 10, bodies: BodyLength::Short, ..TreeOptions::default() };
     let tree = generate(&root, &options).unwrap();
     // A mark that a second writing would wipe out.
     fs::write(&tree.paths()[0], "touched").unwrap();
     let again = generate(&root, &options).unwrap();
     assert_eq!(fs::read_to_string(&again.paths()[0]).unwrap(), "touched");
 
-    let larger = generate(&root, &Options { count: 12, ..options }).unwrap();
+    let larger = generate(&root, &TreeOptions { count: 12, ..options }).unwrap();
     assert_eq!(floor::find(&root).unwrap().len(), 12);
     assert_ne!(fs::read_to_string(&larger.paths()[0]).unwrap(), "touched");
-    // Nothing is left aside, and the stamp stands in the root.
+    // No file is left aside, and the stamp is in the root.
     let beside: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(beside, ["skills"]);
     assert!(root.join(STAMP).is_file());
 }
 
 #[test]
-fn what_is_not_ours_is_not_deleted() {
+fn files_of_others_are_not_deleted() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("thesis.md"), "years of work").unwrap();
-    let error = generate(dir.path(), &Options::default()).unwrap_err();
+    let error = generate(dir.path(), &TreeOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     assert_eq!(fs::read_to_string(dir.path().join("thesis.md")).unwrap(), "years of work");
 
     let empty = tempfile::tempdir().unwrap();
-    generate(empty.path(), &Options { count: 3, ..Options::default() }).unwrap();
+    generate(empty.path(), &TreeOptions { count: 3, ..TreeOptions::default() }).unwrap();
     assert_eq!(floor::find(empty.path()).unwrap().len(), 3);
 }

@@ -149,7 +149,8 @@ fn check_summary(skill: &Skill) {
 #[test]
 fn summaries_of_many_skills_are_correct_and_common() {
     let tree = Tree::new();
-    let options = skillcue_bench::Options { count: 500, mended_permille: 100, ..skillcue_bench::Options::default() };
+    let options =
+        skillcue_bench::TreeOptions { count: 500, mended_permille: 100, ..skillcue_bench::TreeOptions::default() };
     let made = skillcue_bench::generate(&tree.path().join("tree"), &options).unwrap();
     let catalog = Discovery::new([SkillRoot::required(made.root(), Source::Inline)]).run();
     catalog.all().iter().for_each(|skill| check_summary(skill));

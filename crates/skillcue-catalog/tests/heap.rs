@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use skillcue_bench::{Options, generate};
+use skillcue_bench::{TreeOptions, generate};
 use skillcue_catalog::{Catalog, Discovery, SkillRoot, Source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -32,7 +32,7 @@ fn held(discovery: &Discovery) -> (Catalog, usize) {
 #[test]
 fn a_catalog_is_small() {
     let dir = tempfile::tempdir().unwrap();
-    let tree = generate(&dir.path().join("tree"), &Options { count: COUNT, ..Options::default() }).unwrap();
+    let tree = generate(&dir.path().join("tree"), &TreeOptions { count: COUNT, ..TreeOptions::default() }).unwrap();
     // Stamps of the last second are not trusted, and files read anew beside those from the cache would be counted.
     let old = SystemTime::now() - Duration::from_mins(1);
     for path in tree.paths().iter().map(PathBuf::as_path).chain([tree.root()]) {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use skillcue_bench::Options;
+use skillcue_bench::TreeOptions;
 use skillcue_format::split::{FrontMatterScan, scan};
 use skillcue_format::{DiscoveryInfo, FileKind, Manifest, Parsed, YamlText, brief, split_tools};
 
@@ -53,7 +53,7 @@ const LINES: &[&str] = &[
 fn documents() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut out = Vec::new();
-    let options = Options { count: 2_000, malformed_permille: 100, mended_permille: 100, ..Options::default() };
+    let options = TreeOptions { count: 2_000, malformed_permille: 100, mended_permille: 100, ..TreeOptions::default() };
     out.extend((0..options.count).map(|index| options.skill(index).file.into_bytes()));
     let vectors: serde_json::Value =
         serde_json::from_slice(&std::fs::read(root.join("vectors/format.json")).unwrap()).unwrap();

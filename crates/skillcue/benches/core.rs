@@ -1,4 +1,4 @@
-//! Discovery, loading and parsing beside their floors, by criterion. `skillcue bench` prints the same as one table.
+//! Discovery, loading and parsing beside their floors, by criterion. `skillcue bench` prints them as one table.
 //!
 //! `cargo bench -p skillcue`; trees of 100, 1,000 and 10,000 skills, and of 100,000 with `SKILLCUE_BENCH_LARGE=1`.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
@@ -11,12 +11,12 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use skillcue::catalog::Discovery;
 use skillcue::{LoadRequest, SkillRoot, Skillcue, Source};
-use skillcue_bench::{Options, Tree, floor, generate};
+use skillcue_bench::{TreeOptions, GeneratedTree, floor, generate};
 use skillcue_format::{FileKind, Parsed};
 
-fn tree(count: usize) -> Tree {
+fn tree(count: usize) -> GeneratedTree {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tree-{count}"));
-    generate(&dir, &Options { count, ..Options::default() }).unwrap()
+    generate(&dir, &TreeOptions { count, ..TreeOptions::default() }).unwrap()
 }
 
 fn sizes() -> Vec<usize> {
@@ -69,7 +69,7 @@ fn load(c: &mut Criterion) {
 }
 
 fn parse(c: &mut Criterion) {
-    let options = Options { count: 1_000, ..Options::default() };
+    let options = TreeOptions { count: 1_000, ..TreeOptions::default() };
     let files: Vec<String> = (0..options.count).map(|index| options.skill(index).file).collect();
     let mut group = c.benchmark_group("parse");
     group.throughput(Throughput::Elements(files.len() as u64));

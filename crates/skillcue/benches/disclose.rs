@@ -1,4 +1,4 @@
-//! A message against many skills with ten triggers each, by criterion. `skillcue bench` prints the same as one table.
+//! A message against many skills with ten triggers each, by criterion. `skillcue bench` prints it as one table.
 //!
 //! `cargo bench -p skillcue --bench disclose`; 100 and 10,000 skills, and 100,000 with `SKILLCUE_BENCH_LARGE=1`.
 //! After the warming up, bodies (one line each) come from the loader's cache and patterns are compiled.
@@ -11,14 +11,14 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use skillcue::select::Selector;
 use skillcue::{Request, Skillcue};
 use skillcue_bench::triggers::{self, SkillTriggers};
-use skillcue_bench::{Bodies, Naive, Options, Tree, Triggers, generate};
+use skillcue_bench::{BodyLength, GeneratedTree, Naive, TreeOptions, TriggerMix, generate};
 
-/// How many skills the loop over regular expressions is tried with: its time grows with their number.
+/// The number of skills for the loop over regular expressions: its time grows with their number.
 const NAIVE: usize = 1_000;
 
-fn tree(count: usize) -> Tree {
+fn tree(count: usize) -> GeneratedTree {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("triggers-{count}"));
-    let options = Options { count, bodies: Bodies::Short, triggers: Triggers::Ten, ..Options::default() };
+    let options = TreeOptions { count, bodies: BodyLength::Short, triggers: TriggerMix::Ten, ..TreeOptions::default() };
     generate(&dir, &options).unwrap()
 }
 
@@ -62,7 +62,7 @@ fn disclose(c: &mut Criterion) {
 }
 
 fn naive(c: &mut Criterion) {
-    let options = Options::default();
+    let options = TreeOptions::default();
     let one = |index| (options.name(index), triggers::of(options.seed, index));
     let skills: Vec<(String, SkillTriggers)> = (0..NAIVE).map(one).collect();
     let naive = Naive::of(&skills);

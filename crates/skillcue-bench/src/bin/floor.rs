@@ -1,7 +1,7 @@
 //! `floor read4k|stat DIR [--threads N] [--repeat N]`: a floor as a process of its own.
 //!
-//! `skillcue bench` runs the floors in its own process, in turns with what it measures. This
-//! program is for whoever would rather time it from outside, with `hyperfine` or `perf stat`:
+//! `skillcue bench` runs the floors in its own process, in turns with what it measures. This program is for timing them
+//! from outside, with `hyperfine` or `perf stat`:
 //!
 //! ```text
 //! $ cargo run --release -p skillcue-bench --bin floor -- read4k /tmp/skills --threads 2
@@ -19,15 +19,15 @@ use std::thread;
 
 const USAGE: &str = "usage: floor read4k|stat DIR [--threads N] [--repeat N]";
 
-struct Arguments {
-    what: What,
+struct FloorArguments {
+    what: FloorKind,
     dir: PathBuf,
     threads: NonZeroUsize,
     repeat: NonZeroUsize,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum FloorKind {
     Read4k,
     Stat,
 }
@@ -47,10 +47,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<Arguments> {
+fn parse(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<FloorArguments> {
     let what = match arguments.next()?.to_str()? {
-        "read4k" => What::Read4k,
-        "stat" => What::Stat,
+        "read4k" => FloorKind::Read4k,
+        "stat" => FloorKind::Stat,
         _ => return None,
     };
     let dir = PathBuf::from(arguments.next()?);
@@ -64,18 +64,18 @@ fn parse(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<Argu
             _ => return None,
         }
     }
-    Some(Arguments { what, dir, threads, repeat })
+    Some(FloorArguments { what, dir, threads, repeat })
 }
 
-fn run(&Arguments { what, ref dir, threads, repeat }: &Arguments) -> io::Result<()> {
+fn run(&FloorArguments { what, ref dir, threads, repeat }: &FloorArguments) -> io::Result<()> {
     let paths = floor::find(dir)?;
     let name = match what {
-        What::Read4k => "read4k",
-        What::Stat => "stat",
+        FloorKind::Read4k => "read4k",
+        FloorKind::Stat => "stat",
     };
     let one = || match what {
-        What::Read4k => floor::read_4k(&paths, threads),
-        What::Stat => floor::stat(&paths, threads),
+        FloorKind::Read4k => floor::read_4k(&paths, threads),
+        FloorKind::Stat => floor::stat(&paths, threads),
     };
     let mut outcome = Ok(floor::Total::default());
     // Without a warm-up: the first run may be the one that is asked for.

@@ -1,7 +1,7 @@
 //! `generate DIR N [--seed S] [--malformed PERMILLE] [--mended PERMILLE] [--grouped] [--short]`:
 //! writes a tree of N skills, unless it is there already.
 
-use skillcue_bench::{Bodies, Layout, Options, generate};
+use skillcue_bench::{BodyLength, Layout, TreeOptions, generate};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -31,12 +31,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<(PathBuf, Options)> {
+fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<(PathBuf, TreeOptions)> {
     let dir = PathBuf::from(arguments.next()?);
     let number =
         |arguments: &mut dyn Iterator<Item = OsString>| -> Option<u64> { arguments.next()?.to_str()?.parse().ok() };
     let count = usize::try_from(number(&mut arguments)?).ok()?;
-    let mut options = Options { count, ..Options::default() };
+    let mut options = TreeOptions { count, ..TreeOptions::default() };
     while let Some(option) = arguments.next() {
         match option.to_str()? {
             "--seed" => options.seed = number(&mut arguments)?,
@@ -47,7 +47,7 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<(PathBuf, Opti
                 options.mended_permille = usize::try_from(number(&mut arguments)?).ok()?;
             }
             "--grouped" => options.layout = Layout::Grouped,
-            "--short" => options.bodies = Bodies::Short,
+            "--short" => options.bodies = BodyLength::Short,
             _ => return None,
         }
     }

@@ -21,13 +21,13 @@ const BYTES: &[(usize, usize)] = &[
     (1000, 60_000),
 ];
 
-/// No block that the body is made of is longer, so a body is at most this much over its size.
-const BLOCK_MAX: usize = 1_500;
+/// The length of the longest block that a body is made of, so a body is at most this much over its size.
+const MAX_BLOCK: usize = 1_500;
 
-/// Writes a body of the size that the wild has it.
+/// Writes a body of a size as in public repositories.
 pub(crate) fn write(out: &mut String, random: &mut Random, name: &str, cjk: bool) {
     let target = random.quantile(BYTES);
-    out.reserve(target + BLOCK_MAX);
+    out.reserve(target + MAX_BLOCK);
     let start = out.len();
     title(out, name);
     sentences(out, random, cjk);
@@ -56,11 +56,11 @@ pub(crate) fn write(out: &mut String, random: &mut Random, name: &str, cjk: bool
             _ => out.push_str("---\n\n"),
         }
         step += 1;
-        debug_assert!(out.len() - before <= BLOCK_MAX);
+        debug_assert!(out.len() - before <= MAX_BLOCK);
     }
 }
 
-/// A body of one line, for trees whose bodies do not matter.
+/// Writes a body of one line, for trees whose bodies do not matter.
 pub(crate) fn write_short(out: &mut String, name: &str) {
     title(out, name);
     out.push_str("Do what the description says.\n");
@@ -170,7 +170,7 @@ mod tests {
         for index in 0..3000 {
             let mut out = String::new();
             write(&mut out, &mut Random::for_item(1, index), "pdf-reader", index % 20 == 0);
-            assert!(out.len() <= BYTES[BYTES.len() - 1].1 + BLOCK_MAX, "{}", out.len());
+            assert!(out.len() <= BYTES[BYTES.len() - 1].1 + MAX_BLOCK, "{}", out.len());
             assert!(out.starts_with("# Pdf Reader\n\n"));
             sizes.push(out.len());
         }

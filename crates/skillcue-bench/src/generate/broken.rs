@@ -1,7 +1,7 @@
 //! Skills that are wrong, in every way that the golden cases list.
 //!
-//! The cases are read from `vectors/format.json` itself: a way of being malformed that is added
-//! there turns up in generated trees without anybody having to think of it.
+//! The cases are read from `vectors/format.json` itself: a way of being malformed that is added there turns up in
+//! generated trees without a change here.
 
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -11,11 +11,11 @@ const CASES: &str = include_str!("../../../../vectors/format.json");
 #[derive(Deserialize)]
 struct Vectors<'a> {
     #[serde(borrow)]
-    cases: Vec<Case<'a>>,
+    cases: Vec<GoldenCase<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Case<'a> {
+struct GoldenCase<'a> {
     file: String,
     // Codes are plain words, so they can be borrowed from the text, which lives for ever.
     error: Option<&'a str>,
@@ -45,7 +45,7 @@ pub(crate) static BROKEN: LazyLock<Broken> = LazyLock::new(|| {
     let vectors: Vectors<'static> =
         serde_json::from_str(CASES).expect("vectors/format.json is part of the crate and tested");
     let mut broken = Broken { malformed: Vec::new(), mended: Vec::new() };
-    for Case { file, error, repaired } in vectors.cases {
+    for GoldenCase { file, error, repaired } in vectors.cases {
         match error {
             Some(code) => broken.malformed.push(Malformed { code, file }),
             None if repaired => broken.mended.push(Mended { file }),

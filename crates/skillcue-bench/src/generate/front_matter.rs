@@ -1,8 +1,8 @@
-//! The front matter of a good skill: what is in it, how often, and in which spelling.
+//! The front matter of a good skill: its fields, how often they occur, and in which spelling.
 //!
-//! The shares follow the count of public skills in `WILD.md` (31,942 files): one in seven has a
-//! block scalar, one in ten a flow collection, one in twenty-five a CJK description. A generator
-//! that wrote `name` and a short plain `description` only would flatter a parser's fast path.
+//! The shares follow a count of public skills (31,942 files): one in seven has a block scalar, one in ten a flow
+//! collection, one in twenty-five a CJK description. A generator that wrote `name` and a short plain `description` only
+//! would flatter a parser's fast path.
 
 use super::random::Random;
 use super::words::{CJK, MANNERS, OBJECTS, OCCASIONS, ROLES, SUBJECTS, VERBS};
@@ -14,20 +14,20 @@ use std::fmt::Write as _;
 const DESCRIPTION_BYTES: &[(usize, usize)] =
     &[(0, 60), (100, 120), (250, 150), (500, 190), (750, 320), (900, 510), (990, 840), (1000, 940)];
 
-/// The longest description that the open standard allows is 1,024 characters. Stay clear of it by
-/// what a quoted one has appended.
-const DESCRIPTION_MAX: usize = 940;
+/// The length of the longest description. The open standard allows 1,024 characters; this stays clear of that by what a
+/// quoted one has appended.
+const MAX_DESCRIPTION: usize = 940;
 
 /// The column at which descriptions over several lines are broken.
 const WRAP: usize = 88;
 
-/// What the body must know of the front matter it belongs to.
-pub(crate) struct Written {
+/// The facts about front matter that its body depends on.
+pub(crate) struct FrontMatterTraits {
     pub(crate) cjk: bool,
 }
 
 /// Writes the front matter of the skill `name`, both `---` lines included.
-pub(crate) fn write(out: &mut String, random: &mut Random, name: &str) -> Written {
+pub(crate) fn write(out: &mut String, random: &mut Random, name: &str) -> FrontMatterTraits {
     let subject = name.split('-').next().unwrap_or(name);
     let cjk = random.chance(50);
 
@@ -55,7 +55,7 @@ pub(crate) fn write(out: &mut String, random: &mut Random, name: &str) -> Writte
         triggers(out, random, subject, "");
     }
     out.push_str("---\n");
-    Written { cjk }
+    FrontMatterTraits { cjk }
 }
 
 /// Writes front matter that has a name, a description, and these triggers; both `---` lines included.
@@ -105,7 +105,7 @@ fn description(out: &mut String, random: &mut Random, subject: &str, cjk: bool) 
             out.push('\n');
             wrapped(out, &text, "  ");
         }
-        // What is quoted often is so for a reason: a colon, or quotes inside.
+        // Authors often quote for a reason: a colon, or quotes inside.
         165..320 => {
             out.push('"');
             out.push_str(&text);
@@ -146,7 +146,7 @@ fn english_description(random: &mut Random, subject: &str) -> String {
     if random.chance(500) {
         let _ = write!(occasion, " or {}", random.pick(OBJECTS));
     }
-    // What real authors type: a dash and an arrow turn up, so not every description is ASCII.
+    // Authors type a dash and an arrow at times, so not every description is ASCII.
     occasion.push_str(if random.chance(60) { " — even if they do not name it." } else { "." });
 
     while text.len() + occasion.len() < target {
@@ -158,7 +158,7 @@ fn english_description(random: &mut Random, subject: &str) -> String {
             2 => write!(text, " Supports {subject}, {}, and {}.", random.pick(SUBJECTS), random.pick(SUBJECTS)),
             _ => write!(text, " {} {a} (e.g. {b}) {}.", random.pick(VERBS), random.pick(MANNERS)),
         };
-        if text.len() + occasion.len() > DESCRIPTION_MAX {
+        if text.len() + occasion.len() > MAX_DESCRIPTION {
             text.truncate(before);
             break;
         }
@@ -218,7 +218,7 @@ fn scalars(out: &mut String, random: &mut Random, subject: &str) {
     if random.chance(80) {
         line(out, "category", random.pick(SUBJECTS));
     }
-    // A field that nobody has specified. Half of all public skills have at least one.
+    // A field that is in no specification. Half of all public skills have at least one.
     if random.chance(60) {
         line(out, "risk", random.pick(&["safe", "unknown", "low"]));
         line(out, "source", "community");

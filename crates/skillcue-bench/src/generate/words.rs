@@ -4,9 +4,9 @@
 
 use super::random::Random;
 
-/// What a skill is about: the first word of its name.
+/// The subject of a skill: the first word of its name.
 ///
-/// No word contains a hyphen and no word stands in two of the three lists that make up a name, so
+/// No word contains a hyphen and no word is in two of the three lists that make up a name, so
 /// a name can be taken apart in one way only, and equal names mean equal words.
 #[rustfmt::skip]
 pub(crate) const SUBJECTS: &[&str] = &[
@@ -33,7 +33,7 @@ pub(crate) const SUBJECTS: &[&str] = &[
     "workflow", "yaml", "zendesk",
 ];
 
-/// What a skill is: the last word of its name.
+/// The role of a skill: the last word of its name.
 #[rustfmt::skip]
 pub(crate) const ROLES: &[&str] = &[
     "analyzer", "architect", "archiver", "assistant", "auditor", "automation", "builder", "checker",
@@ -47,7 +47,7 @@ pub(crate) const ROLES: &[&str] = &[
     "triage", "tuning", "validator", "visualizer", "watcher", "workbench", "writer",
 ];
 
-/// What sets a skill apart: the middle word of most names. The empty word makes a name of two.
+/// The qualifier of a skill: the middle word of most names. The empty word makes a name of two.
 #[rustfmt::skip]
 const QUALIFIERS: &[&str] = &[
     "", "advanced", "agentic", "async", "batch", "bulk", "cloud", "deep", "distributed",
@@ -66,7 +66,7 @@ pub(crate) const CATEGORIES: &[&str] = &[
     "science", "security", "testing", "writing",
 ];
 
-/// What skills do, as descriptions and bodies begin their sentences.
+/// The verbs with which descriptions and bodies begin their sentences.
 #[rustfmt::skip]
 pub(crate) const VERBS: &[&str] = &[
     "Analyze", "Audit", "Automate", "Build", "Check", "Clean", "Compare", "Convert", "Create",
@@ -76,7 +76,7 @@ pub(crate) const VERBS: &[&str] = &[
     "Search", "Split", "Summarize", "Test", "Track", "Translate", "Update", "Validate", "Write",
 ];
 
-/// What skills do it with.
+/// The objects of those verbs.
 #[rustfmt::skip]
 pub(crate) const OBJECTS: &[&str] = &[
     "API responses", "access logs", "acceptance criteria", "architecture decision records",
@@ -93,7 +93,7 @@ pub(crate) const OBJECTS: &[&str] = &[
     "web pages", "work items",
 ];
 
-/// How.
+/// The manner in which skills do it.
 #[rustfmt::skip]
 pub(crate) const MANNERS: &[&str] = &[
     "across several repositories", "before a release", "by following the team's conventions",
@@ -104,7 +104,7 @@ pub(crate) const MANNERS: &[&str] = &[
     "and keep the original files untouched",
 ];
 
-/// What a user asks for, after "Use when".
+/// The occasion to use a skill, after "Use when".
 #[rustfmt::skip]
 pub(crate) const OCCASIONS: &[&str] = &[
     "the user asks for help with", "the user mentions", "working with", "the task involves",

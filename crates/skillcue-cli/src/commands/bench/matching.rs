@@ -11,7 +11,8 @@ use skillcue::select::Selector;
 use skillcue::{Catalog, Mode, Request, SkillRoot, Skillcue, Source, Tier};
 use skillcue_bench::triggers::{self, SkillTriggers};
 use skillcue_bench::{
-    Bodies, Limit, Naive, Options, Plan, Report, Row, Timing, TokenRow, Tree, Triggers, generate, memory,
+    BodyLength, GeneratedTree, Limit, Naive, Plan, Report, RunTiming, TimeRow, TokenRow, TreeOptions, TriggerMix,
+    generate, memory,
 };
 use skillcue_format::pattern;
 
@@ -53,7 +54,7 @@ pub(super) fn measure(
     report: &mut Report,
 ) -> io::Result<()> {
     say(&format!("making a tree of {count} skills with ten triggers each"));
-    let tree = tree(dir, count, Bodies::Short)?;
+    let tree = tree(dir, count, BodyLength::Short)?;
     let bench = Matching { tree: &tree, count, rounds, dir };
     say(&format!("{count} skills: the index over triggers"));
     bench.index(report)?;
@@ -68,13 +69,13 @@ pub(super) fn measure(
     }
     if count <= 100 {
         say(&format!("{count} skills: messages, with bodies as they are in the wild"));
-        let tree = self::tree(dir, count, Bodies::Wild)?;
+        let tree = self::tree(dir, count, BodyLength::Wild)?;
         let skills =
             Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build().map_err(io::Error::other)?;
         skills.prepare();
         let (words, number) = MESSAGES[0];
         let whole = bench.disclose(&skills, words, number);
-        let row = Row::new(format!("disclose, {words} words, whole bodies"), count, whole.median);
+        let row = TimeRow::new(format!("disclose, {words} words, whole bodies"), count, whole.median);
         report.rows.push(row.p99(whole.p99));
     }
     Ok(())
@@ -85,14 +86,14 @@ pub(super) fn message() -> String {
     triggers::message(SEED, MESSAGES[0].0, 0)
 }
 
-pub(super) fn tree(dir: &Path, count: usize, bodies: Bodies) -> io::Result<Tree> {
-    let options = Options { count, bodies, triggers: Triggers::Ten, ..Options::default() };
-    let size = if bodies == Bodies::Wild { "-whole" } else { "" };
+pub(super) fn tree(dir: &Path, count: usize, bodies: BodyLength) -> io::Result<GeneratedTree> {
+    let options = TreeOptions { count, bodies, triggers: TriggerMix::Ten, ..TreeOptions::default() };
+    let size = if bodies == BodyLength::Wild { "-whole" } else { "" };
     generate(&dir.join(format!("triggers{size}-{count}")), &options)
 }
 
 /// Measures the tokens of a message that needs no skill, on a tree as the wild has it.
-pub(super) fn tokens(tree: &Tree, report: &mut Report) -> io::Result<()> {
+pub(super) fn tokens(tree: &GeneratedTree, report: &mut Report) -> io::Result<()> {
     let skills = Skillcue::builder().skills_dir(tree.root()).build().map_err(io::Error::other)?;
     let shown = skills.disclose("What is 2+2?");
     let what = if shown.tier == Tier::Breadcrumb { "breadcrumb" } else { "no breadcrumb" };
@@ -107,7 +108,7 @@ pub(super) fn tokens(tree: &Tree, report: &mut Report) -> io::Result<()> {
 }
 
 struct Matching<'b> {
-    tree: &'b Tree,
+    tree: &'b GeneratedTree,
     count: usize,
     rounds: usize,
     dir: &'b Path,
@@ -126,7 +127,7 @@ impl Matching<'_> {
             [("index triggers", None, MAX_INDEX), ("index triggers, kept", Some(&*file), MAX_KEPT_INDEX)]
         {
             let (time, held) = self.starts(kept)?;
-            let row = Row::new(what, self.count, time).memory(held);
+            let row = TimeRow::new(what, self.count, time).memory(held);
             let promised = self.count <= MAX_PROMISED;
             report.rows.push(if promised { row.at_most(limit).memory_at_most(MAX_INDEX_BYTES) } else { row });
         }
@@ -151,7 +152,7 @@ impl Matching<'_> {
     }
 
     /// Measures one message after another: all of it, and matching alone. Returns the former.
-    fn messages(&self, skills: &Skillcue, words: usize, number: usize, report: &mut Report) -> Timing {
+    fn messages(&self, skills: &Skillcue, words: usize, number: usize, report: &mut Report) -> RunTiming {
         let limit = match (self.count, words) {
             (MAX_PROMISED.., _) if self.count > MAX_PROMISED => None,
             (..=100, ..=20) => Some(MAX_FEW_SKILLS),
@@ -159,8 +160,8 @@ impl Matching<'_> {
             _ => Some(MAX_LONG_MESSAGE),
         };
         let length = if words < 1_000 { words.to_string() } else { format!("{},{:03}", words / 1_000, words % 1_000) };
-        let row = |what: &str, timing: Timing| {
-            let row = Row::new(format!("{what}, {length} words"), self.count, timing.median).p99(timing.p99);
+        let row = |what: &str, timing: RunTiming| {
+            let row = TimeRow::new(format!("{what}, {length} words"), self.count, timing.median).p99(timing.p99);
             match limit {
                 Some(limit) => row.at_most(limit),
                 None => row,
@@ -174,7 +175,7 @@ impl Matching<'_> {
         disclose
     }
 
-    fn disclose(&self, skills: &Skillcue, words: usize, number: usize) -> Timing {
+    fn disclose(&self, skills: &Skillcue, words: usize, number: usize) -> RunTiming {
         let messages = triggers::messages(SEED, words, number);
         self.plan(words).each(&messages, |message| skills.disclose(message))
     }
@@ -207,7 +208,7 @@ impl Matching<'_> {
     }
 
     /// Measures the loop over regular expressions that matching replaces, beside matching.
-    fn naive(&self, times: [Timing; 3], report: &mut Report) {
+    fn naive(&self, times: [RunTiming; 3], report: &mut Report) {
         let options = self.tree.options();
         let triggers = |index| (options.name(index), triggers::of(options.seed, index));
         let skills: Vec<(String, SkillTriggers)> = (0..NAIVE_SAMPLE.min(self.count)).map(triggers).collect();
@@ -223,7 +224,7 @@ impl Matching<'_> {
             let written = Plan::rounds(1).each(&messages[..3], |message| Naive::matching_uncompiled(few, message));
             let what = format!("disclose, {words} words, or a loop");
             let floor = scale(written.median, few.len());
-            report.rows.push(Row::new(what, self.count, ours.median).against(floor, Limit::Faster(MIN_SPEEDUP)));
+            report.rows.push(TimeRow::new(what, self.count, ours.median).against(floor, Limit::Faster(MIN_SPEEDUP)));
         }
         report.notes.push(format!(
             "the loop is the one of the first design: name, keywords, verbs and pattern of every skill, each compiled \

@@ -10,7 +10,7 @@ use super::matching;
 use serde::{Deserialize, Serialize};
 use skillcue::catalog::Discovery;
 use skillcue::{Catalog, LoadRequest, SkillRoot, Skillcue, Source};
-use skillcue_bench::{Bodies, Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
+use skillcue_bench::{BodyLength, Limit, TreeOptions, Plan, Report, TimeRow, GeneratedTree, floor, generate, memory};
 
 /// The tree sizes that are measured unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
@@ -35,7 +35,7 @@ pub(super) fn measure(
 ) -> io::Result<()> {
     for &count in sizes {
         say(&format!("making a tree of {count} skills"));
-        let options = Options { count, ..Options::default() };
+        let options = TreeOptions { count, ..TreeOptions::default() };
         let tree = generate(&dir.join(format!("tree-{count}")), &options)?;
         let bench = Bench { tree: &tree, count, rounds: rounds_for(count, rounds), dir };
         say(&format!("{count} skills: discovery"));
@@ -66,7 +66,7 @@ pub(super) fn measure(
 /// body in every skill, the index cache and the kept indexes in place, in turns with `list`, which finds the same
 /// skills.
 fn context(count: usize, dir: &Path, rounds: usize, report: &mut Report) -> io::Result<()> {
-    let tree = matching::tree(dir, count, Bodies::Wild)?;
+    let tree = matching::tree(dir, count, BodyLength::Wild)?;
     let cache = dir.join(format!("context-cache-{count}"));
     let message = matching::message();
     let run = |args: &[&str]| -> io::Result<Duration> {
@@ -95,7 +95,7 @@ fn context(count: usize, dir: &Path, rounds: usize, report: &mut Report) -> io::
     }
     let [list, keyword, hybrid] = best;
     for (mode, time, limit) in [("keyword", keyword, MAX_CONTEXT_KEYWORD), ("hybrid", hybrid, MAX_CONTEXT_HYBRID)] {
-        let row = Row::new(format!("context, {mode}, whole program"), count, time);
+        let row = TimeRow::new(format!("context, {mode}, whole program"), count, time);
         report.rows.push(row.against(list, Limit::times_plus(1.0, limit)));
     }
     Ok(())
@@ -111,7 +111,7 @@ fn rounds_for(count: usize, rounds: usize) -> usize {
 }
 
 struct Bench<'b> {
-    tree: &'b Tree,
+    tree: &'b GeneratedTree,
     count: usize,
     rounds: usize,
     dir: &'b Path,
@@ -125,7 +125,7 @@ impl Bench<'_> {
     fn discover(&self, report: &mut Report) -> io::Result<()> {
         self.check(&self.discovery().run())?;
         let (ours, bare, held) = self.starts(None, Floor::Read4k)?;
-        let row = Row::new("discover", self.count, ours).against(bare, Limit::times(MAX_DISCOVER)).memory(held);
+        let row = TimeRow::new("discover", self.count, ours).against(bare, Limit::times(MAX_DISCOVER)).memory(held);
         report.rows.push(row);
         Ok(())
     }
@@ -145,7 +145,7 @@ impl Bench<'_> {
         }
         let (ours, bare, held) = self.starts(Some(&file), Floor::Stat)?;
         let row =
-            Row::new("discover, index cache", self.count, ours).against(bare, Limit::times(MAX_CACHED)).memory(held);
+            TimeRow::new("discover, index cache", self.count, ours).against(bare, Limit::times(MAX_CACHED)).memory(held);
         report.rows.push(row);
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Bench<'_> {
             101..=10_000 => Limit::times_plus(MAX_DISCOVER, MAX_PROCESS),
             _ => Limit::times(MAX_DISCOVER),
         };
-        report.rows.push(Row::new("list --json, whole program", self.count, ours).against(bare, limit));
+        report.rows.push(TimeRow::new("list --json, whole program", self.count, ours).against(bare, limit));
         Ok(())
     }
 
@@ -226,14 +226,14 @@ impl Bench<'_> {
         );
         failed.map_err(io::Error::other)?;
         let limit = Limit::times_plus(1.5, MAX_FIRST_LOAD);
-        report.rows.push(Row::new("first load", self.count, ours.min).against(bare.min, limit));
+        report.rows.push(TimeRow::new("first load", self.count, ours.min).against(bare.min, limit));
         let mut failed = Ok(());
         let (ours, bare) = Plan::rounds(self.rounds)
             .batch(256)
             .pair(|| failed = skills.load(&name, &request).map(drop), || floor::stat_one(&path));
         failed.map_err(io::Error::other)?;
         let limit = Limit::times_plus(1.0, MAX_CACHED_LOAD);
-        report.rows.push(Row::new("cached load", self.count, ours.min).against(bare.min, limit));
+        report.rows.push(TimeRow::new("cached load", self.count, ours.min).against(bare.min, limit));
         Ok(())
     }
 

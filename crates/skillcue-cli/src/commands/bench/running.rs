@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use skillcue_bench::{Limit, Report, Row};
+use skillcue_bench::{Limit, Report, TimeRow};
 use skillcue_toolset::packages;
 
 use crate::commands::toolset;
@@ -21,9 +21,9 @@ pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report:
     say("the sandbox");
     let start = skillcue_exec::measure_start(acting.launcher(), 201)?;
     report.rows.push(
-        Row::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, MAX_START)),
+        TimeRow::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, MAX_START)),
     );
-    report.rows.push(Row::new("outliving a limit of 50 ms, at worst", 0, start.late).at_most(MAX_LATE));
+    report.rows.push(TimeRow::new("outliving a limit of 50 ms, at worst", 0, start.late).at_most(MAX_LATE));
     say("toolsets");
     let folder = toolset::packages(context)?.filter(|folder| folder.join("node_modules/zod").is_dir());
     if folder.is_none() {
@@ -36,6 +36,6 @@ pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report:
     let _ = std::fs::remove_dir_all(&work);
     let rows = skillcue_toolset::measure(acting.launcher(), folder.as_deref(), &work)
         .map_err(|error| CliError::failure("bench", error.to_string()))?;
-    report.rows.extend(rows.into_iter().map(|row| Row::new(row.name, 0, row.median).at_most(row.limit)));
+    report.rows.extend(rows.into_iter().map(|row| TimeRow::new(row.name, 0, row.median).at_most(row.limit)));
     Ok(())
 }

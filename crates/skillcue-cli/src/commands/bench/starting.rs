@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use skillcue_bench::{Limit, Options, Report, Row, generate, memory_of};
+use skillcue_bench::{Limit, Report, TimeRow, TreeOptions, generate, memory_of};
 
 /// A hook pays this on every message.
 const MAX_VERSION: Duration = Duration::from_millis(1);
@@ -23,7 +23,7 @@ pub(super) fn measure(dir: &Path, rounds: usize, say: &dyn Fn(&str), report: &mu
         return Ok(());
     };
     say("start-up");
-    let tree = generate(&dir.join(format!("tree-{SKILLS}")), &Options { count: SKILLS, ..Options::default() })?;
+    let tree = generate(&dir.join(format!("tree-{SKILLS}")), &TreeOptions { count: SKILLS, ..TreeOptions::default() })?;
     let cache = dir.join("start-cache");
     let program = std::env::current_exe()?;
     let [mut bare, mut version, mut list] = [Duration::MAX; 3];
@@ -36,13 +36,13 @@ pub(super) fn measure(dir: &Path, rounds: usize, say: &dyn Fn(&str), report: &mu
     }
     let held = held(Command::new(&program).arg("--version"))?;
     report.rows.push(
-        Row::new("--version, whole program", 0, version)
+        TimeRow::new("--version, whole program", 0, version)
             .against(bare, Limit::times_plus(1.0, MAX_VERSION))
             .memory(held)
             .memory_at_most(MAX_VERSION_MEMORY),
     );
     let limit = Limit::times_plus(1.0, MAX_LIST);
-    report.rows.push(Row::new("list, whole program", SKILLS, list).against(bare, limit));
+    report.rows.push(TimeRow::new("list, whole program", SKILLS, list).against(bare, limit));
     report.notes.push("whole programs at start-up are measured beside `true`, an empty program".to_owned());
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use skillcue::Skillcue;
 use skillcue::watch::{Event, State, WatchOptions};
-use skillcue_bench::{Options, Report, Row, generate};
+use skillcue_bench::{TreeOptions, Report, TimeRow, generate};
 
 /// The promised time until the catalog is current, where the kernel's watches suffice.
 const MAX_LATENCY: Duration = Duration::from_millis(300);
@@ -25,7 +25,7 @@ pub(super) fn measure(
     report: &mut Report,
 ) -> io::Result<()> {
     say(&format!("making a tree of {count} skills"));
-    let tree = generate(&dir.join(format!("tree-{count}")), &Options { count, ..Options::default() })?;
+    let tree = generate(&dir.join(format!("tree-{count}")), &TreeOptions { count, ..TreeOptions::default() })?;
     say(&format!("{count} skills: watching"));
     let skills = Arc::new(Skillcue::builder().skills_dir(tree.root()).build().map_err(io::Error::other)?);
     let (send, events) = mpsc::channel();
@@ -66,7 +66,7 @@ pub(super) fn measure(
     };
     let rows =
         [("a skill touched, the catalog is current", median), ("the same, at worst", worst)].map(|(what, time)| {
-            let row = Row::new(what, count, time);
+            let row = TimeRow::new(what, count, time);
             if matches!(watching.state(), State::Told { .. }) { row.at_most(MAX_LATENCY) } else { row }
         });
     report.rows.extend(rows);
