@@ -269,7 +269,7 @@ impl Needed {
 /// Returns what a person would have to be asked about a call; nothing, if it needs no asking.
 fn needed(skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Needed> {
     let catalog = skills.catalog();
-    let (part, id, name) = match skills.runs(call, loaded) {
+    let (part, id, name) = match skills.program_for_call(call, loaded) {
         Some(program) if program.is_script => (SkillPart::Script, program.skill, program.name),
         Some(program) => (SkillPart::Tool, program.skill, program.name),
         // Whatever else names a skill reads of it.

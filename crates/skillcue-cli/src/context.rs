@@ -12,7 +12,7 @@ use skillcue::config::DiscloseSection;
 use skillcue::format::Severity;
 use skillcue::{Diagnostic, Mode, Skillcue};
 use skillcue_exec::Runner;
-use skillcue_host::{Environment, Host, Options, Programs, Registries, Settings};
+use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
 use skillcue_mcp::host::Host as Servers;
 
 use crate::cli::Global;
@@ -81,7 +81,7 @@ impl Context {
             return Ok(host);
         }
         let environment = Environment::new(std::env::current_dir().ok(), std::env::vars_os().collect())?;
-        let options = Options {
+        let options = HostOverrides {
             skills_dirs: self.global.skills_dir.clone(),
             config: self.global.config.clone(),
             isolated: self.global.isolated,
@@ -246,7 +246,7 @@ impl Context {
     }
 
     /// Returns the runners of scripts and toolsets. No process is started before something is called.
-    pub(crate) fn programs(&self) -> Result<&Programs, CliError> {
+    pub(crate) fn programs(&self) -> Result<&HostPrograms, CliError> {
         self.settings()?;
         Ok(self.host()?.programs()?)
     }

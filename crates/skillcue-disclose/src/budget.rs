@@ -1,4 +1,4 @@
-//! Who gets how many tokens.
+//! Division of a token budget among skills' texts.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,15 +8,15 @@ use skillcue_base::counted;
 use skillcue_catalog::Source;
 use skillcue_format::Tokens;
 
-use crate::cut::cut_saying;
+use crate::cut::cut_with_rest;
 use crate::{Decision, TokenCounter};
 
-/// How many tokens bodies may take. `None` and zero mean: as many as they like.
+/// Limits on the tokens of bodies. `None` and zero mean no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// All of them together.
+    /// The limit for all bodies together.
     pub total: Option<Tokens>,
-    /// Each of them.
+    /// The limit for each body.
     pub per_skill: Option<Tokens>,
 }
 
@@ -26,41 +26,41 @@ impl Default for Budget {
     }
 }
 
-/// A text that wants tokens.
+/// A text that is to be shown within a budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fragment<'a> {
-    /// The skill it belongs to.
+    /// The name of its skill.
     pub name: &'a str,
-    /// Where that comes from.
+    /// The kind of place that the skill comes from.
     pub source: Source,
-    /// Whether the message names it.
+    /// Whether the message names the skill.
     pub mention: bool,
-    /// How well it fits the message.
+    /// The skill's score: how well it fits the message.
     pub score: f32,
-    /// What its author gave it.
+    /// The priority that the skill's author gave it.
     pub priority: i32,
     /// The text.
     pub text: &'a str,
 }
 
-/// What a fragment got.
+/// The part of a budget that a fragment got.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share<'a> {
-    /// Which fragment, as they were given.
+pub struct Allotment<'a> {
+    /// The index of the fragment, in the order in which they were given.
     pub fragment: usize,
-    /// What became of it.
+    /// Whether the fragment is shown whole, shortened or not at all.
     pub decision: Decision,
-    /// What is left of its text; nothing, if it was left out.
+    /// The text to show; empty if the fragment was omitted.
     pub text: Cow<'a, str>,
-    /// How many bytes of the fragment's text that are.
+    /// The number of bytes of the fragment's text that are in `text`.
     pub shown: usize,
-    /// What that costs.
+    /// The cost of `text`.
     pub tokens: Tokens,
-    /// Why it was not included whole.
+    /// The reason why it was not included whole.
     pub why: Option<String>,
 }
 
-/// Where a source stands when tokens are short. Not the order of [`Source`], which decides about names.
+/// Returns a source's rank when tokens are short, lowest first. Not the order of [`Source`], which decides about names.
 pub(crate) fn source_rank(source: Source) -> u8 {
     match source {
         Source::Inline => 0,
@@ -94,13 +94,13 @@ impl Budget {
     /// let decisions: Vec<_> = shares.iter().map(|share| (share.fragment, share.decision)).collect();
     /// assert_eq!(decisions, [(2, Decision::Included), (1, Decision::Shortened), (0, Decision::Omitted)]);
     /// ```
-    pub fn allot<'a>(&self, fragments: &[Fragment<'a>], counter: &dyn TokenCounter) -> Vec<Share<'a>> {
-        let mut purse = Purse::new(self, counter);
-        let serve = |at: usize| purse.serve(at, &loadable(fragments[at].name), fragments[at].text);
+    pub fn allot<'a>(&self, fragments: &[Fragment<'a>], counter: &dyn TokenCounter) -> Vec<Allotment<'a>> {
+        let mut purse = RemainingBudget::new(self, counter);
+        let serve = |at: usize| purse.serve(at, &loadable_rest(fragments[at].name), fragments[at].text);
         self.order(fragments).into_iter().map(serve).collect()
     }
 
-    /// The order in which fragments are served.
+    /// Returns the order in which fragments are served.
     pub(crate) fn order(&self, fragments: &[Fragment<'_>]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..fragments.len()).collect();
         if self.total.is_some_and(|total| total.0 > 0) {
@@ -110,13 +110,13 @@ impl Budget {
     }
 }
 
-/// What a cut marker says about the rest of a skill that the model can load.
-pub(crate) fn loadable(name: &str) -> String {
+/// Returns a cut marker's sentence about the rest of a skill that the model can load.
+pub(crate) fn loadable_rest(name: &str) -> String {
     format!("load_skill \"{name}\" gives the rest.")
 }
 
-/// The same of a skill that hides from models.
-pub(crate) const UNLOADABLE: &str = "There was no room for the rest.";
+/// A cut marker's sentence about the rest of a skill that is hidden from models, which therefore cannot load it.
+pub(crate) const UNLOADABLE_REST: &str = "The rest is omitted to save space.";
 
 fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
     let mention = b.mention.cmp(&a.mention);
@@ -126,33 +126,39 @@ fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
     mention.then_with(source).then_with(score).then_with(rest)
 }
 
-/// A budget being spent.
+/// The part of a budget that is not spent yet.
 #[derive(Clone)]
-pub(crate) struct Purse<'c> {
+pub(crate) struct RemainingBudget<'c> {
     left: Option<Tokens>,
     per_skill: Option<Tokens>,
-    /// The limits as they were set, before the counter's reserve: what messages name.
+    /// The limits as they were set, before the counter's reserve. Messages name these.
     set: Budget,
-    /// Whether something did not fit any more.
+    /// Whether a fragment did not fit any more.
     closed: bool,
     counter: &'c dyn TokenCounter,
 }
 
-impl<'c> Purse<'c> {
-    pub(crate) fn new(budget: &Budget, counter: &'c dyn TokenCounter) -> Purse<'c> {
+impl<'c> RemainingBudget<'c> {
+    pub(crate) fn new(budget: &Budget, counter: &'c dyn TokenCounter) -> RemainingBudget<'c> {
         let limit = |limit: Option<Tokens>| limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit));
-        Purse { left: limit(budget.total), per_skill: limit(budget.per_skill), set: *budget, closed: false, counter }
+        RemainingBudget {
+            left: limit(budget.total),
+            per_skill: limit(budget.per_skill),
+            set: *budget,
+            closed: false,
+            counter,
+        }
     }
 
-    /// Takes something off for what is not a body.
+    /// Takes off the cost of text that is not a body.
     pub(crate) fn charge(&mut self, tokens: Tokens) {
         if let Some(left) = &mut self.left {
             left.0 = left.0.saturating_sub(tokens.0);
         }
     }
 
-    /// Takes back what was charged since, but not that something did not fit.
-    pub(crate) fn refund(&mut self, before: &Purse<'_>) {
+    /// Takes back all charges since `before`, but not that a fragment did not fit.
+    pub(crate) fn refund(&mut self, before: &RemainingBudget<'_>) {
         self.left = before.left;
     }
 
@@ -160,9 +166,9 @@ impl<'c> Purse<'c> {
         self.closed
     }
 
-    /// Serves a fragment. `rest` is what a cut marker says about the rest.
-    pub(crate) fn serve<'a>(&mut self, fragment: usize, rest: &str, text: &'a str) -> Share<'a> {
-        let omitted = |why: &str| Share {
+    /// Serves a fragment. `rest` is the cut marker's sentence about the rest.
+    pub(crate) fn serve<'a>(&mut self, fragment: usize, rest: &str, text: &'a str) -> Allotment<'a> {
+        let omitted = |why: &str| Allotment {
             fragment,
             decision: Decision::Omitted,
             text: Cow::Borrowed(""),
@@ -182,24 +188,24 @@ impl<'c> Purse<'c> {
         let Some(limit) = over else {
             self.charge(all);
             let (shown, text) = (text.len(), Cow::Borrowed(text));
-            return Share { fragment, decision: Decision::Included, text, shown, tokens: all, why: None };
+            return Allotment { fragment, decision: Decision::Included, text, shown, tokens: all, why: None };
         };
         let by_total = self.left.is_some_and(|left| all > left && left <= limit);
         self.closed = by_total;
-        let which = self.which(limit, by_total);
-        match cut_saying(text, limit, rest, self.counter) {
+        let which = self.describe_limit(limit, by_total);
+        match cut_with_rest(text, limit, rest, self.counter) {
             Some(cut) => {
                 self.charge(cut.tokens);
                 let why = format!("its {} are over {which}", counted(all.0, "token"));
                 let (text, shown, tokens) = (Cow::Owned(cut.text), cut.shown, cut.tokens);
-                Share { fragment, decision: Decision::Shortened, text, shown, tokens, why: Some(why) }
+                Allotment { fragment, decision: Decision::Shortened, text, shown, tokens, why: Some(why) }
             }
             None => omitted(&format!("not even its first line fits into {which}")),
         }
     }
 
-    /// Names the limit that was in the way: the number that was set, and what the counter keeps in reserve of it.
-    fn which(&self, limit: Tokens, by_total: bool) -> String {
+    /// Describes the limit that was exceeded: the number that was set, and what the counter keeps in reserve of it.
+    fn describe_limit(&self, limit: Tokens, by_total: bool) -> String {
         let set = if by_total { self.set.total } else { self.set.per_skill }.unwrap_or(limit);
         let usable = self.counter.reserve(set);
         let reserve = match set.0.saturating_sub(usable.0) {
@@ -252,7 +258,7 @@ mod tests {
 
     /// Issue 15: a limit of 50 was reported as 43, the number that is left of it without the reserve.
     #[test]
-    fn a_limit_is_told_as_it_was_set() {
+    fn a_limit_is_reported_as_it_was_set() {
         let text = "word word word word\n".repeat(200);
         let why = |total, per_skill| {
             let budget = Budget { total, per_skill };

@@ -1,4 +1,4 @@
-//! How to disclose.
+//! The configuration of disclosures.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,11 +9,11 @@ use skillcue_format::Tokens;
 
 use crate::{Budget, Counter};
 
-/// Where what the model is shown stands.
+/// The division between the static part of a prompt and the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// All in the turn: nothing that does not fit the message, and whole bodies of what does.
+    /// All in the turn: whole bodies of the skills that fit the message, and nothing else.
     #[default]
     Inject,
     /// A static section that lists the skills; the model loads what it needs. Nothing in the turn.
@@ -22,7 +22,7 @@ pub enum Policy {
     Hint,
 }
 
-/// What to do when nothing matches with confidence.
+/// The reaction to a message that nothing matches with confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallback {
@@ -39,26 +39,26 @@ pub enum Fallback {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is no {what}; there are {known}")]
 pub struct UnknownWord {
-    /// What it should have named.
+    /// The kind of thing that the word should have named.
     pub what: &'static str,
     /// The word.
     pub word: String,
-    /// Those there are.
+    /// The known words.
     pub known: &'static str,
 }
 
 /// A number of a configuration that makes no sense.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{setting}` must be a number from 0 to 1, not {value}")]
-pub struct ConfigError {
-    /// Which one.
+pub struct DiscloseConfigError {
+    /// The name of the setting.
     pub setting: &'static str,
-    /// What it is.
+    /// The value of the setting.
     pub value: f64,
 }
 
 impl Policy {
-    /// The word for it.
+    /// Returns the name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Policy::Inject => "inject",
@@ -69,7 +69,7 @@ impl Policy {
 }
 
 impl Fallback {
-    /// The word for it.
+    /// Returns the name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Fallback::None => "none",
@@ -112,31 +112,31 @@ impl FromStr for Fallback {
     }
 }
 
-/// How to disclose. Limits that are `None` or zero are none.
+/// The configuration of disclosures. Limits that are `None` or zero mean no limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiscloseConfig {
-    /// Where what the model is shown stands.
+    /// The division between the static part of a prompt and the turn.
     pub policy: Policy,
-    /// What to do when nothing matches with confidence.
+    /// The reaction to a message that nothing matches with confidence.
     pub fallback: Fallback,
-    /// How many of the skills that match are documented.
+    /// The number of matching skills that are documented.
     pub max_skills: usize,
-    /// How many are documented when all are asked for.
+    /// The number of skills that are documented when all are asked for.
     pub max_all_skills: usize,
-    /// How many tokens the documentation may take in all.
+    /// The limit for the tokens of all documentation.
     pub max_total_tokens: Option<Tokens>,
-    /// How many that of one skill may take.
+    /// The limit for the tokens of one skill's documentation.
     pub max_per_skill_tokens: Option<Tokens>,
-    /// What counts them.
+    /// The token counter.
     pub counter: Counter,
     /// The model's context window.
     pub window: Tokens,
-    /// The share of it that a list of skills may take.
+    /// The share of the window that a list of skills may take.
     pub catalog_share: f64,
     /// Skills whose descriptions are the last to be shortened.
     pub pinned: BTreeSet<String>,
-    /// A skill that nothing but the relevance of its text or recent use speaks for counts as a match from this
-    /// certainty on.
+    /// The certainty from which a skill counts as a match that is selected only for the relevance of its text or for
+    /// recent use.
     pub min_confidence: f32,
 }
 
@@ -152,7 +152,7 @@ impl Default for DiscloseConfig {
             max_per_skill_tokens: budget.per_skill,
             counter: Counter::default(),
             window: Tokens(200_000),
-            catalog_share: CATALOG_SHARE,
+            catalog_share: DEFAULT_CATALOG_SHARE,
             pinned: BTreeSet::new(),
             min_confidence: 0.5,
         }
@@ -160,13 +160,13 @@ impl Default for DiscloseConfig {
 }
 
 impl DiscloseConfig {
-    /// The budget of bodies.
+    /// Returns the budget of bodies.
     pub fn budget(&self) -> Budget {
         Budget { total: self.max_total_tokens, per_skill: self.max_per_skill_tokens }
     }
 
-    /// Whether all numbers make sense. [`Discloser::new`](crate::Discloser::new) takes any: it is for whoever reads a
-    /// configuration to say what is wrong with it.
+    /// Checks that all numbers make sense. [`Discloser::new`](crate::Discloser::new) takes any: code that reads a
+    /// configuration calls this, and reports the error.
     ///
     /// ```
     /// use skillcue_disclose::DiscloseConfig;
@@ -174,17 +174,17 @@ impl DiscloseConfig {
     /// let config = DiscloseConfig { catalog_share: 2.0, ..DiscloseConfig::default() };
     /// assert_eq!(config.check().unwrap_err().to_string(), "`catalog_share` must be a number from 0 to 1, not 2");
     /// ```
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn check(&self) -> Result<(), DiscloseConfigError> {
         let numbers = [("catalog_share", self.catalog_share), ("min_confidence", f64::from(self.min_confidence))];
         // What is no number is in no range.
         match numbers.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
-            Some((setting, value)) => Err(ConfigError { setting, value }),
+            Some((setting, value)) => Err(DiscloseConfigError { setting, value }),
             None => Ok(()),
         }
     }
 
-    /// The budget of a list of skills: at least one token, unless the window or the share is zero, which is no limit. A
-    /// share that [`check`](DiscloseConfig::check) refuses counts as the usual one.
+    /// Returns the budget of a list of skills: at least one token, unless the window or the share is zero, which is no
+    /// limit. A share that [`check`](DiscloseConfig::check) refuses counts as the default.
     ///
     /// ```
     /// use skillcue_disclose::{DiscloseConfig, Tokens};
@@ -197,7 +197,7 @@ impl DiscloseConfig {
         reason = "a share of a window is an estimate, and a cast that saturates is right at both ends"
     )]
     pub fn catalog_tokens(&self) -> Option<Tokens> {
-        let share = if (0.0..=1.0).contains(&self.catalog_share) { self.catalog_share } else { CATALOG_SHARE };
+        let share = if (0.0..=1.0).contains(&self.catalog_share) { self.catalog_share } else { DEFAULT_CATALOG_SHARE };
         if self.window.0 == 0 || share <= 0.0 {
             return None;
         }
@@ -205,8 +205,8 @@ impl DiscloseConfig {
     }
 }
 
-/// The usual share of a window that a list of skills may take.
-const CATALOG_SHARE: f64 = 0.02;
+/// The default share of a window that a list of skills may take.
+const DEFAULT_CATALOG_SHARE: f64 = 0.02;
 
 #[cfg(test)]
 mod tests {

@@ -12,25 +12,25 @@ use skillcue_format::Tokens;
 
 /// Counts the tokens of a text.
 pub trait TokenCounter: Send + Sync {
-    /// How many tokens the text is. A longer text never makes a counter fail.
+    /// Returns the number of tokens of the text. A counter never fails, however long the text is.
     fn count(&self, text: &str) -> Tokens;
 
-    /// The same in 64ths of a token, before it is rounded: what many small texts cost together is nearer to the sum of
-    /// these.
+    /// Like [`count`](TokenCounter::count), in 64ths of a token and not rounded: the sum of these is nearer to the cost
+    /// of many small texts together.
     fn count_64ths(&self, text: &str) -> usize {
         self.count(text).0.saturating_mul(64)
     }
 
-    /// The word for this counter.
+    /// Returns the counter's name in settings.
     fn name(&self) -> &'static str;
 
-    /// How much of a limit may be used up by this counter's numbers: less than all of it where they are estimates.
+    /// Returns the part of a limit that this counter's numbers may fill: less than all of it where they are estimates.
     fn reserve(&self, limit: Tokens) -> Tokens {
         limit
     }
 }
 
-/// Which counter to use.
+/// The choice of a token counter.
 ///
 /// ```
 /// use skillcue_disclose::{Counter, Tokens};
@@ -54,7 +54,7 @@ pub enum Counter {
     O200k,
 }
 
-/// Why there is no such counter.
+/// The reason why a counter cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CounterError {
@@ -70,7 +70,7 @@ impl Counter {
     /// All of them.
     pub const ALL: [Counter; 3] = [Counter::Bytes4, Counter::Segment, Counter::O200k];
 
-    /// The word for it.
+    /// Returns the name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Counter::Bytes4 => "bytes4",
@@ -79,7 +79,7 @@ impl Counter {
         }
     }
 
-    /// What counts, if this build has it.
+    /// Returns the counter, if this build has it.
     pub fn counter(self) -> Result<&'static dyn TokenCounter, CounterError> {
         match self {
             Counter::Bytes4 => Ok(&Bytes4),

@@ -5,32 +5,32 @@ use std::fmt::Write as _;
 use skillcue_format::Tokens;
 
 use crate::TokenCounter;
-use crate::budget::loadable;
+use crate::budget::loadable_rest;
 
 /// The beginning of a text, and a line that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// What is left, and the marker as its last line.
+    /// The beginning, with the marker as its last line.
     pub text: String,
-    /// What that costs.
+    /// The cost of `text`.
     pub tokens: Tokens,
-    /// How many bytes of the text are left.
+    /// The number of bytes of the original text that are left.
     pub shown: usize,
 }
 
-/// How the processed content of a skill begins, before its body.
-const BASE: &str = "Base directory for this skill: ";
+/// The beginning of a skill's processed content, before its body.
+const BASE_DIRECTORY_LINE: &str = "Base directory for this skill: ";
 
-/// How far back from where the room ends a word is looked for, in bytes. Scripts that set no blanks between words are
-/// cut between characters.
-const WORD: usize = 64;
+/// The number of bytes before the limit in which the end of a word is searched. Scripts that set no blanks between
+/// words are cut between characters.
+const MAX_WORD_SEARCH: usize = 64;
 
 /// Cuts `text`, the content of the skill `name`, to at most `limit` tokens, the marker line included: after a line; or
 /// inside one, after a word if there is one, where the next line is so long that most of the room would be wasted. A
-/// code fence that the cut leaves open is closed. The marker tells how much of the body is shown; the line that names
-/// the base directory is no part of that.
+/// code fence that the cut leaves open is closed. The marker says how much of the body is shown; the line that names
+/// the base directory does not count.
 ///
-/// Nothing, if the limit has no room for a beginning of the body and the marker.
+/// `None` if the limit is too small for a beginning of the body and the marker.
 ///
 /// ```
 /// use skillcue_disclose::{Bytes4, Tokens, cut};
@@ -41,22 +41,22 @@ const WORD: usize = 64;
 /// assert!(cut.tokens <= Tokens(27));
 /// ```
 pub fn cut(text: &str, limit: Tokens, name: &str, counter: &dyn TokenCounter) -> Option<Cut> {
-    cut_saying(text, limit, &loadable(name), counter)
+    cut_with_rest(text, limit, &loadable_rest(name), counter)
 }
 
-/// The same with other words about the rest.
-pub(crate) fn cut_saying(text: &str, limit: Tokens, rest: &str, counter: &dyn TokenCounter) -> Option<Cut> {
+/// Like [`cut`], with `rest` as the marker's sentence about the rest.
+pub(crate) fn cut_with_rest(text: &str, limit: Tokens, rest: &str, counter: &dyn TokenCounter) -> Option<Cut> {
     let start = body_start(text);
     let body = &text[start..];
     if body.trim().is_empty() {
         return None;
     }
-    let lines = Lines(body).count();
+    let lines = LinesWithEnds(body).count();
     // Ends of lines, and the fence that is open there, as far as there is any hope of fitting.
     let (mut ends, mut sums, mut end) = (Vec::new(), Vec::new(), start);
     let (mut sum, mut fence) = (counter.count(&text[..start]), Fence::default());
     let enough = Tokens(limit.0.saturating_mul(2).saturating_add(64));
-    for line in Lines(body).take(lines - 1) {
+    for line in LinesWithEnds(body).take(lines - 1) {
         end += line.len();
         fence.pass(line);
         sum = sum + counter.count(line);
@@ -96,7 +96,7 @@ pub(crate) fn cut_saying(text: &str, limit: Tokens, rest: &str, counter: &dyn To
         next += 1;
     }
     let (from, fence) = place(next);
-    let long = Lines(&text[from..]).next().unwrap_or_default().trim_end();
+    let long = LinesWithEnds(&text[from..]).next().unwrap_or_default().trim_end();
     // All of the text is no cut.
     let last = text[from + long.len()..].trim().is_empty();
     let most = long.len() - usize::from(last && !long.is_empty());
@@ -114,9 +114,9 @@ pub(crate) fn cut_saying(text: &str, limit: Tokens, rest: &str, counter: &dyn To
     found.or(by_line.map(|((cut, _), _)| cut))
 }
 
-/// Where the body begins: after the line that names the base directory, and the blank line after it.
+/// Returns the offset of the body: after the line that names the base directory, and the blank line after it.
 fn body_start(text: &str) -> usize {
-    if !text.starts_with(BASE) {
+    if !text.starts_with(BASE_DIRECTORY_LINE) {
         return 0;
     }
     text.find("\n\n").map_or(text.len(), |at| at + 2)
@@ -129,21 +129,21 @@ fn share(shown: usize, of: usize) -> String {
     }
 }
 
-/// The end of the last whole word before a place, if there is one near by.
+/// Returns the end of the last whole word before `at`, if there is one near by.
 fn word_end(text: &str, at: usize) -> Option<usize> {
     if text[at..].starts_with(char::is_whitespace) {
         return None;
     }
-    let near = text.ceil_char_boundary(at.saturating_sub(WORD));
+    let near = text.ceil_char_boundary(at.saturating_sub(MAX_WORD_SEARCH));
     let blank = near + text[near..at].rfind(char::is_whitespace)?;
     let end = text[..blank].trim_end().len();
     (end > 0).then_some(end)
 }
 
-/// Lines with their ends: `\n`, `\r\n`, or `\r` alone, as in Markdown.
-struct Lines<'t>(&'t str);
+/// The lines of a text with their ends: `\n`, `\r\n`, or `\r` alone, as in Markdown.
+struct LinesWithEnds<'t>(&'t str);
 
-impl<'t> Iterator for Lines<'t> {
+impl<'t> Iterator for LinesWithEnds<'t> {
     type Item = &'t str;
 
     fn next(&mut self) -> Option<&'t str> {
@@ -159,8 +159,8 @@ impl<'t> Iterator for Lines<'t> {
     }
 }
 
-/// The largest number up to `most` that fits, given that all smaller ones do. Looks near `guess` first: each try costs as
-/// much as it is large, and the guess is good.
+/// Returns the result for the largest number up to `most` that fits, given that all smaller ones do. Looks near `guess`
+/// first: each try costs as much as it is large, and the guess is good.
 fn largest<T>(most: usize, guess: usize, fits: impl Fn(usize) -> Option<T>) -> Option<T> {
     if most == 0 {
         return None;
@@ -182,7 +182,7 @@ fn largest<T>(most: usize, guess: usize, fits: impl Fn(usize) -> Option<T>) -> O
     best
 }
 
-/// The code fence that is open, if one is: its character and how many of them.
+/// The open code fence, if there is one: its character and how many of them.
 #[derive(Clone, Copy, Default)]
 struct Fence(Option<(u8, usize)>);
 
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_carriage_return_ends_a_line() {
-        assert_eq!(Lines("a\rb\r\nc\n\rd").collect::<Vec<_>>(), ["a\r", "b\r\n", "c\n", "\r", "d"]);
+        assert_eq!(LinesWithEnds("a\rb\r\nc\n\rd").collect::<Vec<_>>(), ["a\r", "b\r\n", "c\n", "\r", "d"]);
         let text = "A line of the body.\r".repeat(40);
         let cut = cut(&text, Tokens(100), "s", &Bytes4).unwrap();
         let shown = cut.shown / 20;

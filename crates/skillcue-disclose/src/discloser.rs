@@ -1,4 +1,4 @@
-//! From a selection to what the model is shown.
+//! Makes a disclosure of a selection.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,61 +9,64 @@ use skillcue_format::Tokens;
 use skillcue_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection};
 
 use crate::counter::memo::Memo;
-use crate::documentation::{Asked, Documentation};
+use crate::documentation::{Documentation, DocumentationScope};
 use crate::names::MAX_NAMES;
-use crate::report::{Disclosed, Listed, NOT_ALONE, Spent, TOO_WEAK};
-use crate::shelf::{Item, Style, section, shorten};
+use crate::report::{DisclosedSkill, DisclosureCost, ListOmissions, NOT_ALONE, TOO_WEAK};
+use crate::skill_list::{ListStyle, PendingEntry, list_within_limit, shorten};
 use crate::{
-    CounterError, Decision, DiscloseConfig, Disclosure, Entry, Fallback, Policy, Section, Session, Tier, TokenCounter,
+    CounterError, Decision, DiscloseConfig, Disclosure, Fallback, ListEntry, Policy, Session, SkillList, Tier,
+    TokenCounter,
 };
 
-/// Where bodies come from. This crate reads no file.
-pub trait Bodies {
-    /// The processed content of a skill: its base directory and its body, without arguments. Or why it cannot be had.
+/// A source of skills' bodies. This crate reads no file.
+pub trait BodySource {
+    /// Returns the processed content of a skill: its base directory and its body, without arguments. Or the reason why
+    /// it cannot be had.
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String>;
 
-    /// Like [`body`](Bodies::body), with these arguments where the body has places for them. Without an implementation of
-    /// its own, they are left out.
+    /// Like [`body`](BodySource::body), with these arguments where the body has placeholders for them. The default
+    /// implementation leaves them out.
     fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
         let _ = arguments;
         self.body(skill)
     }
 }
 
-impl<F: Fn(&Skill) -> Result<Arc<str>, String>> Bodies for F {
+impl<F: Fn(&Skill) -> Result<Arc<str>, String>> BodySource for F {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
         self(skill)
     }
 }
 
-/// What one turn brings.
+/// The input of one turn.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
-    /// How many skills there are.
+    /// The number of skills.
     pub census: Census,
-    /// What fits the message.
+    /// The skills that fit the message.
     pub selection: &'a Selection,
-    /// What comes closest, for [`Fallback::AskUser`] when nothing fits; the selection's own weak hits, if empty.
+    /// The closest skills, for [`Fallback::AskUser`] when nothing fits; the selection's own weak hits, if empty.
     pub closest: &'a [Hit],
-    /// Where bodies come from.
-    pub bodies: &'a dyn Bodies,
-    /// What this conversation has been shown so far.
+    /// The source of bodies.
+    pub bodies: &'a dyn BodySource,
+    /// A record of what this conversation has been shown so far.
     pub session: Option<&'a Session>,
-    /// How the message was matched. By keywords alone, skills without triggers cannot be found, and are listed instead.
+    /// The mode in which the message was matched. By keywords alone, skills without triggers cannot be found, and are
+    /// listed instead.
     pub mode: Mode,
 }
 
 impl<'a> Situation<'a> {
-    /// A turn without a session, matched in the usual mode.
-    pub fn new(census: Census, selection: &'a Selection, bodies: &'a dyn Bodies) -> Situation<'a> {
+    /// Returns the input of a turn without a session, matched in the default mode.
+    pub fn new(census: Census, selection: &'a Selection, bodies: &'a dyn BodySource) -> Situation<'a> {
         Situation { census, selection, closest: &[], bodies, session: None, mode: Mode::default() }
     }
 }
 
 /// Decides, for one catalog and one configuration, what the model is shown.
 ///
-/// Cheap to make: what depends on the whole catalog (the stable part, the registry, the cost of everything) is made when
-/// first asked for and then kept. Make a new one when the catalog changes.
+/// Cheap to make: what depends on the whole catalog (the stable part, the registry, the cost of everything) is made
+/// when first asked for and then kept. Make a new one when the catalog changes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -87,14 +90,14 @@ pub struct Discloser {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) config: DiscloseConfig,
     pub(crate) counter: &'static dyn TokenCounter,
-    /// The same, for bodies.
+    /// A cache over `counter`, for bodies.
     pub(crate) memo: Memo,
-    stable: OnceLock<Section>,
-    registry: OnceLock<Section>,
-    /// What those two leave out.
-    left_out: [OnceLock<Arc<Listed>>; 2],
+    stable: OnceLock<SkillList>,
+    registry: OnceLock<SkillList>,
+    /// The omissions of those two lists.
+    left_out: [OnceLock<Arc<ListOmissions>>; 2],
     eager: OnceLock<Tokens>,
-    nothing: Section,
+    nothing: SkillList,
 }
 
 impl std::fmt::Debug for Discloser {
@@ -104,22 +107,22 @@ impl std::fmt::Debug for Discloser {
 }
 
 /// A turn's text and what is in it, before it is counted.
-pub(crate) struct Turn {
+pub(crate) struct TurnText {
     pub(crate) tier: Tier,
     pub(crate) text: String,
-    pub(crate) skills: Vec<Disclosed>,
-    /// What the text costs beside the skills' own, if it is known already.
+    pub(crate) skills: Vec<DisclosedSkill>,
+    /// The cost of the text without the skills' own, if it is known already.
     pub(crate) overhead: Option<Tokens>,
 }
 
 impl Discloser {
-    /// For a catalog and a configuration. Fails if this build does not have the counter that the configuration wants.
+    /// Makes one for a catalog and a configuration. Fails if this build does not have the configuration's counter.
     pub fn new(catalog: Arc<Catalog>, config: DiscloseConfig) -> Result<Discloser, CounterError> {
         let counter = config.counter.counter()?;
         Ok(Discloser::with_counter(catalog, config, counter))
     }
 
-    /// Like [`new`](Discloser::new), for a caller that has the counter: the configuration's is not asked for.
+    /// Like [`new`](Discloser::new), for a caller that has the counter: the configuration's is not used.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -136,62 +139,62 @@ impl Discloser {
         counter: &'static dyn TokenCounter,
     ) -> Discloser {
         let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let (memo, left_out, nothing) = (Memo::new(counter), Default::default(), Section::default());
+        let (memo, left_out, nothing) = (Memo::new(counter), Default::default(), SkillList::default());
         Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing }
     }
 
-    /// The catalog it is for.
+    /// Returns the catalog.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
-    /// The configuration it is for.
+    /// Returns the configuration.
     pub fn config(&self) -> &DiscloseConfig {
         &self.config
     }
 
-    /// What counts tokens for it.
+    /// Returns the token counter.
     pub fn counter(&self) -> &'static dyn TokenCounter {
         self.counter
     }
 
-    /// The part that is the same for every message: empty for [`Policy::Inject`], else [`Discloser::prompt`].
-    pub fn stable(&self) -> &Section {
+    /// Returns the part that does not depend on the message: empty for [`Policy::Inject`], else [`Discloser::prompt`].
+    pub fn stable(&self) -> &SkillList {
         if self.config.policy == Policy::Inject { &self.nothing } else { self.prompt() }
     }
 
-    /// The static section, whatever the policy.
-    pub fn prompt(&self) -> &Section {
-        self.stable.get_or_init(|| self.shelf(Style::Prompt))
+    /// Returns the static section, whatever the policy.
+    pub fn prompt(&self) -> &SkillList {
+        self.stable.get_or_init(|| self.build_list(ListStyle::Prompt))
     }
 
-    /// The registry tier. Made from every skill the first time (40 ms at 100,000), a copy after that: a host with that
-    /// many asks for it once, when nobody waits.
-    pub fn registry(&self) -> &Section {
-        self.registry.get_or_init(|| self.shelf(Style::Registry))
+    /// Returns the text of the registry tier. Made from every skill the first time (40 ms at 100,000), and kept after
+    /// that: a host with that many asks for it once, outside of a turn.
+    pub fn registry(&self) -> &SkillList {
+        self.registry.get_or_init(|| self.build_list(ListStyle::Registry))
     }
 
-    /// What the documentation of all visible skills would cost, estimated from the sizes of their files, and
-    /// [`Spent::AROUND`] for each.
+    /// Returns the cost of the documentation of all visible skills, estimated from the sizes of their files, and
+    /// [`DisclosureCost::BODY_FRAME`] for each.
     pub fn eager(&self) -> Tokens {
         let listed = || self.catalog.skills().filter(|skill| skill.is_for_models());
-        *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + Spent::AROUND).sum())
+        *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + DisclosureCost::BODY_FRAME).sum())
     }
 
-    fn shelf(&self, style: Style) -> Section {
+    fn build_list(&self, style: ListStyle) -> SkillList {
         let skills = self.catalog.skills().filter(|skill| skill.is_for_models());
-        let items = skills.map(|skill| item(skill, style, &self.config)).collect();
-        section(style, items, self.config.catalog_tokens(), self.counter)
+        let items = skills.map(|skill| list_entry(skill, style, &self.config)).collect();
+        list_within_limit(style, items, self.config.catalog_tokens(), self.counter)
     }
 
-    /// What the model is shown this turn. [`Disclosure::trace`] tells about it.
+    /// Decides what the model is shown this turn. [`Disclosure::trace`] logs it.
     pub fn disclose(&self, situation: &Situation<'_>) -> Disclosure {
         let turn = self.turn(situation);
         let stable = if turn.tier == Tier::Nothing { &self.nothing } else { self.stable() };
         // The parts were counted one by one; the bodies among them need not be counted again.
         let overhead = turn.overhead.unwrap_or_else(|| self.counter.count(&turn.text));
         let bodies: Tokens = turn.skills.iter().map(|skill| skill.tokens).sum();
-        let tokens = Spent { stable: stable.tokens, turn: bodies + overhead, overhead, eager: self.eager() };
+        let tokens = DisclosureCost { stable: stable.tokens, turn: bodies + overhead, overhead, eager: self.eager() };
         Disclosure {
             tier: turn.tier,
             policy: self.config.policy,
@@ -205,25 +208,25 @@ impl Discloser {
         }
     }
 
-    /// What the list of a disclosure leaves out, if there is one in it.
-    fn listed(&self, tier: Tier) -> Arc<Listed> {
+    /// Returns what the list of a disclosure leaves out, if there is one in it.
+    fn listed(&self, tier: Tier) -> Arc<ListOmissions> {
         let (place, section) = match (self.config.policy, tier) {
             (_, Tier::Nothing) => return Arc::default(),
             (Policy::Catalog | Policy::Hint, _) => (&self.left_out[0], self.prompt()),
             (Policy::Inject, Tier::Registry) => (&self.left_out[1], self.registry()),
             (Policy::Inject, _) => return Arc::default(),
         };
-        Arc::clone(place.get_or_init(|| Arc::new(Listed::of(section))))
+        Arc::clone(place.get_or_init(|| Arc::new(ListOmissions::of(section))))
     }
 
-    fn turn(&self, situation: &Situation<'_>) -> Turn {
+    fn turn(&self, situation: &Situation<'_>) -> TurnText {
         let Situation { census, selection, .. } = *situation;
-        let called = |hit: &Hit| hit.mention == Some(Mention::Sigil) && self.visible(hit).is_some();
+        let called = |hit: &Hit| hit.mention == Some(Mention::Sigil) && self.visible_skill(hit).is_some();
         if census.visible == 0 && !selection.hits.iter().any(called) {
-            return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new(), overhead: None };
+            return TurnText { tier: Tier::Nothing, text: String::new(), skills: Vec::new(), overhead: None };
         }
         let hits: Vec<(&Hit, &Skill)> =
-            selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
+            selection.hits.iter().filter_map(|hit| Some((hit, self.visible_skill(hit)?))).collect();
         let named = hits.iter().any(|(hit, _)| hit.mention == Some(Mention::Sigil));
         let intent = if named { Intent::None } else { selection.intent };
         let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
@@ -249,36 +252,40 @@ impl Discloser {
         };
         let report = |why: &'static str| report_each(&|_| why);
         // A list that leaves names out has them sorted.
-        let is_in = |section: &Section, name: &str| {
+        let is_in = |section: &SkillList, name: &str| {
             section.omitted.binary_search_by(|omitted| omitted.as_str().cmp(name)).is_err()
         };
         match (self.config.policy, tier) {
             (Policy::Catalog | Policy::Hint, _) if sure.iter().any(|(_, skill)| !skill.is_for_models()) => {
-                self.called(situation, sure, &unsure)
+                self.show_hidden(situation, sure, &unsure)
             }
-            (Policy::Catalog, _) => {
-                Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn"), overhead: None }
-            }
+            (Policy::Catalog, _) => TurnText {
+                tier,
+                text: String::new(),
+                skills: report("the policy shows nothing per turn"),
+                overhead: None,
+            },
             (Policy::Hint, Tier::Documentation) => self.hint(&sure, &unsure),
             (Policy::Hint, _) => {
-                let missing = "the stable part has no room for it; `search_skills` finds it";
+                let missing = "the stable part omits it to save space; `search_skills` finds it";
                 let why = |name: &str| if is_in(self.prompt(), name) { "the stable part lists it" } else { missing };
-                let text = if intent == Intent::All { self.all_listed(census.visible) } else { String::new() };
-                Turn { tier, text, skills: report_each(&why), overhead: None }
+                let text = if intent == Intent::All { self.list_pointer(census.visible) } else { String::new() };
+                TurnText { tier, text, skills: report_each(&why), overhead: None }
             }
             (Policy::Inject, Tier::Documentation) => {
                 let asked = match intent {
-                    Intent::All => Asked::All(self.first_visible(), &sure),
-                    _ => Asked::Matching(&sure),
+                    Intent::All => DocumentationScope::All(self.first_visible(), &sure),
+                    _ => DocumentationScope::Matching(&sure),
                 };
                 let beyond = self.beyond(selection);
                 Documentation { discloser: self, situation, beyond }.write(&asked, &unsure)
             }
             (Policy::Inject, Tier::Registry) => {
                 let text = self.registry().text.to_string();
-                let (list, missing) = ("only the list of skills is shown", "only a list without room for it is shown");
+                let (list, missing) =
+                    ("only the list of skills is shown", "only a list is shown, which omits it to save space");
                 let why = |name: &str| if is_in(self.registry(), name) { list } else { missing };
-                Turn { tier, text, skills: report_each(&why), overhead: None }
+                TurnText { tier, text, skills: report_each(&why), overhead: None }
             }
             (Policy::Inject, _) => {
                 let (count, s) = (census.visible, if census.visible == 1 { "" } else { "s" });
@@ -286,23 +293,23 @@ impl Discloser {
                     Fallback::AskUser => self.question(situation, &unsure),
                     _ => format!("[{count} skill{s} available]"),
                 };
-                let skills = unsure.iter().map(|(hit, _)| self.too_weak(hit)).collect();
-                Turn { tier, text, skills, overhead: None }
+                let skills = unsure.iter().map(|(hit, _)| self.weak_match(hit)).collect();
+                TurnText { tier, text, skills, overhead: None }
             }
         }
     }
 
-    /// The hit's skill, unless it may not be shown.
-    fn visible(&self, hit: &Hit) -> Option<&Skill> {
+    /// Returns the hit's skill, unless it may not be shown.
+    fn visible_skill(&self, hit: &Hit) -> Option<&Skill> {
         let at = self.catalog.all().get(hit.skill).map(AsRef::as_ref).filter(|skill: &&Skill| skill.name() == hit.name);
-        // Whom `disable-model-invocation` hides from models, a person may still call by name.
+        // A skill that `disable-model-invocation` hides from models may still be called by name by the user.
         let called = |skill: &&Skill| hit.mention == Some(Mention::Sigil) && skill.is_usable();
         at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| skill.is_for_models() || called(skill))
     }
 
-    /// Reports a hit that is not sure, with the reason: its certainty is too low because it fits too little, or because
-    /// others fit as well.
-    pub(crate) fn too_weak(&self, hit: &Hit) -> Disclosed {
+    /// Reports a hit that is not sure, with the reason: its certainty is too low because it fits too little,
+    /// or because others fit as well.
+    pub(crate) fn weak_match(&self, hit: &Hit) -> DisclosedSkill {
         let why = if hit.confidence >= self.config.min_confidence { NOT_ALONE } else { TOO_WEAK };
         disclosed(hit, Decision::Omitted, Some(why.to_owned()))
     }
@@ -311,8 +318,8 @@ impl Discloser {
         hit.is_sure(self.config.min_confidence)
     }
 
-    /// How many skills match beside the hits of a selection. A weak hit among these, and all that come after it are at
-    /// least as weak: what is not there to be seen is no match then.
+    /// Returns how many skills match beside the hits of a selection. If one of the hits is weak, the skills after them
+    /// are at least as weak, and do not count as matches.
     fn beyond(&self, selection: &Selection) -> usize {
         let sure = selection.hits.iter().all(|hit| self.is_sure(hit));
         if sure { selection.matched.saturating_sub(selection.hits.len()) } else { 0 }
@@ -323,11 +330,12 @@ impl Discloser {
         self.catalog.skills().filter(|skill| skill.is_for_models()).take(most).collect()
     }
 
-    /// What a person called by name although it hides from models: its body, whatever the policy, because the model
-    /// cannot load it. The rest as the policy has it.
-    fn called(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> Turn {
+    /// Shows the bodies of skills that are hidden from models and that the user called by name, whatever the policy,
+    /// because the model cannot load them. The rest follows the policy.
+    fn show_hidden(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> TurnText {
         let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| skill.is_for_models());
-        let mut turn = Documentation { discloser: self, situation, beyond: 0 }.write(&Asked::Matching(&hidden), &[]);
+        let mut turn =
+            Documentation { discloser: self, situation, beyond: 0 }.write(&DocumentationScope::Matching(&hidden), &[]);
         if self.config.policy == Policy::Hint && !open.is_empty() {
             let hint = self.hint(&open, unsure);
             turn.overhead = turn.overhead.map(|overhead| overhead + self.counter.count(&hint.text));
@@ -342,29 +350,29 @@ impl Discloser {
         turn
     }
 
-    /// One line that names the best matches and why.
-    fn hint(&self, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> Turn {
+    /// Makes one line that names the best matches and why.
+    fn hint(&self, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> TurnText {
         let most = if self.config.max_skills == 0 { MAX_NAMES } else { self.config.max_skills.min(MAX_NAMES) };
-        let named: Vec<String> = sure.iter().take(most).map(|(hit, _)| because(hit)).collect();
+        let named: Vec<String> = sure.iter().take(most).map(|(hit, _)| name_with_reason(hit)).collect();
         let text = format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "));
         let decide = |(rank, (hit, _)): (usize, &(&Hit, &Skill))| {
             let (decision, why) = match rank {
                 _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
                 _ if rank < sure.len() => (Decision::Omitted, "the hint names only the best"),
-                _ => return self.too_weak(hit),
+                _ => return self.weak_match(hit),
             };
             disclosed(hit, decision, Some(why.to_owned()))
         };
         let skills = sure.iter().chain(unsure).enumerate().map(decide).collect();
-        Turn { tier: Tier::Documentation, text, skills, overhead: None }
+        TurnText { tier: Tier::Documentation, text, skills, overhead: None }
     }
 
-    /// One line that says where all skills are listed, for one who asks to see them.
-    fn all_listed(&self, visible: usize) -> String {
+    /// Returns one line that says where all skills are listed, for a user who asks to see them.
+    fn list_pointer(&self, visible: usize) -> String {
         let omitted = self.prompt().omitted.len().min(visible);
         let (listed, load) = (visible - omitted, "`load_skill` gives the documentation of one by its id.");
         match (omitted, visible) {
-            (0, 1) => format!("[The one skill there is is listed under \"Agent Skills\". {load}]"),
+            (0, 1) => format!("[The only skill is listed under \"Agent Skills\". {load}]"),
             (0, _) => format!("[All {visible} skills are listed under \"Agent Skills\". {load}]"),
             _ => format!(
                 "[{listed} of {visible} skills are listed under \"Agent Skills\", `search_skills` finds the others. {load}]"
@@ -372,11 +380,11 @@ impl Discloser {
         }
     }
 
-    /// One line from which the model can ask which skill is meant.
+    /// Returns one line from which the model can ask which skill is meant.
     fn question(&self, situation: &Situation<'_>, unsure: &[(&Hit, &Skill)]) -> String {
         let mut close: Vec<&str> = unsure.iter().map(|(_, skill)| skill.name()).collect();
         if close.is_empty() {
-            close = situation.closest.iter().filter_map(|hit| self.visible(hit)).map(Skill::name).collect();
+            close = situation.closest.iter().filter_map(|hit| self.visible_skill(hit)).map(Skill::name).collect();
         }
         close.truncate(3);
         let (count, s) = (situation.census.visible, if situation.census.visible == 1 { "" } else { "s" });
@@ -387,8 +395,8 @@ impl Discloser {
     }
 }
 
-pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> Disclosed {
-    Disclosed {
+pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> DisclosedSkill {
+    DisclosedSkill {
         name: hit.name.clone(),
         decision,
         score: hit.score,
@@ -396,15 +404,15 @@ pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> D
         reasons: hit.reasons.clone(),
         tokens: Tokens(0),
         why,
-        trace: None,
+        shown_text: None,
     }
 }
 
-/// Most characters of a message that a hint repeats as the reason for a skill.
+/// The number of characters of a message that a hint repeats as the reason for a skill.
 const MAX_REASON: usize = 40;
 
-/// A name and the strongest reason, in the words of the message: `pdf (keyword "pdf")`.
-fn because(hit: &Hit) -> String {
+/// Returns a name and the strongest reason, in the words of the message: `pdf (keyword "pdf")`.
+fn name_with_reason(hit: &Hit) -> String {
     let Some(reason) = hit.reasons.first() else { return hit.name.clone() };
     let kind = match reason.kind {
         ReasonKind::Mention => return format!("{} (named)", hit.name),
@@ -421,27 +429,27 @@ fn because(hit: &Hit) -> String {
     format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
 }
 
-/// Returns what a list needs to know of a skill.
-fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Item<'c> {
+/// Returns the list entry of a skill.
+fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &DiscloseConfig) -> PendingEntry<'c> {
     let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
     let (id, source) = (skill.name().into(), skill.source());
     if let Some(summary) = skill.summary()
         && !skill.front_matter().contains("priority")
     {
-        let entry = Entry { id, description: summary.description.into(), priority: 0, source, pinned };
-        return Item { entry, is_whole: style == Style::Registry };
+        let entry = ListEntry { id, description: summary.description.into(), priority: 0, source, pinned };
+        return PendingEntry { entry, is_whole: style == ListStyle::Registry };
     }
     let manifest = skill.make_manifest();
     let description = match style {
-        Style::Prompt => manifest.description().to_owned(),
-        Style::Registry => bounded_brief(&manifest.brief()),
+        ListStyle::Prompt => manifest.description().to_owned(),
+        ListStyle::Registry => bounded_brief(&manifest.brief()),
     };
     let (description, priority) = (description.into(), manifest.priority());
-    let entry = Entry { id, description, priority, source, pinned };
-    Item { entry, is_whole: false }
+    let entry = ListEntry { id, description, priority, source, pinned };
+    PendingEntry { entry, is_whole: false }
 }
 
-/// A brief description that its author wrote may be of any length.
+/// Shortens a brief description that the author wrote, which may be of any length.
 fn bounded_brief(brief: &str) -> String {
     let folded = visible_line(brief);
     let fits = |text: &str| text.chars().count() <= skillcue_format::MAX_BRIEF;

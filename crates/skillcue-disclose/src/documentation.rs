@@ -1,8 +1,8 @@
 //! The documentation tier: bodies within a budget, and one line that names what did not fit.
 //!
-//! Bodies are shown as they are. A body may hold a heading that looks like one of ours; nothing is won by that, because
-//! nobody takes this text apart again: what was shown is in the report, and a skill's text is instructions to begin with.
-//! Names, which do decide where ours stand, cannot hold anything but letters, digits and hyphens.
+//! Bodies are shown as they are. A body may hold a heading that looks like one of ours; nothing is won by that,
+//! because no code parses this text again: what was shown is in the report, and a skill's text is instructions
+//! to begin with. Names, which are part of our headings, cannot hold anything but letters, digits and hyphens.
 
 use std::sync::Arc;
 
@@ -10,102 +10,106 @@ use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::Hit;
 
-use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
-use crate::discloser::{Discloser, Situation, Turn, disclosed};
+use crate::budget::{Allotment, Fragment, RemainingBudget, UNLOADABLE_REST, loadable_rest};
+use crate::discloser::{Discloser, Situation, TurnText, disclosed};
 use crate::names::sentence;
-use crate::report::{Disclosed, Trace};
-use crate::session::{Remembered, digest};
+use crate::report::{DisclosedSkill, ShownText};
+use crate::session::{SessionSkill, digest};
 use crate::{Decision, Tier};
 
-/// What headings and naming lines may take beyond the budget.
-const OVERHEAD: Tokens = Tokens(100);
-/// Room that is kept for the line that names what was left out, however long the headings are.
-const NAMING: Tokens = Tokens(30);
-/// In place of a body that is in context already.
+/// The tokens that headings and naming lines may take beyond the budget.
+const MAX_FREE_OVERHEAD: Tokens = Tokens(100);
+/// The tokens that are kept for the line that names what was omitted, however long the headings are.
+const MIN_NAMING: Tokens = Tokens(30);
+/// The text in place of a body that is in context already.
 const REFERENCE: &str = "(Already in this conversation, unchanged.)";
 
-/// What is to be documented.
-pub(crate) enum Asked<'a> {
-    /// The skills that match.
+/// The skills to document.
+pub(crate) enum DocumentationScope<'a> {
+    /// All skills that match.
     Matching(&'a [(&'a Hit, &'a Skill)]),
-    /// All skills, of which these come first by name; and what matched, for the report.
+    /// All skills, of which these come first by name; and the matches, for the report.
     All(Vec<&'a Skill>, &'a [(&'a Hit, &'a Skill)]),
 }
 
 pub(crate) struct Documentation<'a> {
     pub(crate) discloser: &'a Discloser,
     pub(crate) situation: &'a Situation<'a>,
-    /// How many more skills match than the selection returned.
+    /// The number of matching skills that the selection did not return.
     pub(crate) beyond: usize,
 }
 
-/// A skill that may be shown.
-struct Candidate<'a> {
+/// A skill whose body may be shown.
+struct BodyCandidate<'a> {
     skill: &'a Skill,
     hit: Option<&'a Hit>,
     body: Result<Arc<str>, String>,
-    /// What is still in context of the same body: all of it, or its beginning.
-    known: Option<&'a Remembered>,
+    /// The record of the same body in context: all of it, or its beginning.
+    known: Option<&'a SessionSkill>,
     /// Whether the model can load it by itself.
     listed: bool,
 }
 
-impl Candidate<'_> {
-    /// Whether all of it is in context.
+impl BodyCandidate<'_> {
+    /// Returns whether the whole body is in context.
     fn is_known(&self) -> bool {
         self.known.is_some_and(|known| !known.shortened)
     }
 }
 
 impl<'a> Documentation<'a> {
-    pub(crate) fn write(&self, asked: &Asked<'a>, unsure: &[(&Hit, &Skill)]) -> Turn {
+    pub(crate) fn write(&self, asked: &DocumentationScope<'a>, unsure: &[(&Hit, &Skill)]) -> TurnText {
         let config = &self.discloser.config;
         let most = if config.max_skills == 0 { usize::MAX } else { config.max_skills };
-        let (candidates, rest): (Vec<Candidate<'a>>, &[(&Hit, &Skill)]) = match asked {
-            Asked::Matching(hits) => {
+        let (candidates, rest): (Vec<BodyCandidate<'a>>, &[(&Hit, &Skill)]) = match asked {
+            DocumentationScope::Matching(hits) => {
                 let (best, rest) = hits.split_at(most.min(hits.len()));
                 (best.iter().map(|(hit, skill)| self.candidate(skill, Some(hit))).collect(), rest)
             }
-            Asked::All(skills, hits) => {
+            DocumentationScope::All(skills, hits) => {
                 let hit = |skill: &Skill| hits.iter().find(|(hit, _)| hit.name == skill.name()).map(|(hit, _)| *hit);
                 (skills.iter().map(|skill| self.candidate(skill, hit(skill))).collect(), &[])
             }
         };
-        let all = matches!(asked, Asked::All(..));
-        let shares = self.deal(&candidates, rest);
-        let mut skills: Vec<Disclosed> =
+        let all = matches!(asked, DocumentationScope::All(..));
+        let shares = self.allot_bodies(&candidates, rest);
+        let mut skills: Vec<DisclosedSkill> =
             candidates.iter().zip(&shares).map(|(one, share)| Self::report(one, share.as_ref())).collect();
         let (text, overhead) = self.text(&candidates, &shares, &skills, rest, all);
         let others =
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
         if !all {
-            skills.extend(unsure.iter().map(|(hit, _)| self.discloser.too_weak(hit)));
+            skills.extend(unsure.iter().map(|(hit, _)| self.discloser.weak_match(hit)));
         }
-        Turn { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
+        TurnText { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
     }
 
-    fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> Candidate<'a> {
+    fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> BodyCandidate<'a> {
         let body = self.situation.bodies.body(skill);
         let known = self.situation.session.and_then(|session| session.in_context(&skill.id()));
         let known = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
-        Candidate { skill, hit, body, known, listed: skill.is_for_models() }
+        BodyCandidate { skill, hit, body, known, listed: skill.is_for_models() }
     }
 
-    /// What each candidate gets, in the order of the candidates.
-    fn deal<'c>(&self, candidates: &'c [Candidate<'_>], rest: &[(&Hit, &Skill)]) -> Vec<Option<Share<'c>>> {
+    /// Returns the text that each candidate gets, in the order of the candidates.
+    fn allot_bodies<'c>(
+        &self,
+        candidates: &'c [BodyCandidate<'_>],
+        rest: &[(&Hit, &Skill)],
+    ) -> Vec<Option<Allotment<'c>>> {
         let counter = self.discloser.counter;
         let budget = self.discloser.config.budget();
-        let mut purse = Purse::new(&budget, &self.discloser.memo);
-        // What is free for headings and lines that name skills. Beyond it they are paid from the budget.
+        let mut purse = RemainingBudget::new(&budget, &self.discloser.memo);
+        // The tokens that are free for headings and lines that name skills. Beyond it they are paid from the budget.
         let lost = candidates.iter().any(|one| one.body.is_err() || !one.listed);
         let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !skill.is_for_models()));
-        let lines = Tokens(counter.reserve(NAMING).0 * lines) + counter.count(&showing(99_999, 99_999));
-        let mut free = counter.reserve(OVERHEAD);
+        let lines = Tokens(counter.reserve(MIN_NAMING).0 * lines) + counter.count(&showing_line(99_999, 99_999));
+        let mut free = counter.reserve(MAX_FREE_OVERHEAD);
         pay(counter.count(HEAD) + lines, &mut free, &mut purse);
         // A reference costs next to nothing: it is paid first, and never left out.
         let reference = counter.count(REFERENCE);
-        let refer = |at: usize, decision: Decision, why: Option<String>| Share {
+        let refer = |at: usize, decision: Decision, why: Option<String>| Allotment {
             fragment: at,
             decision,
             text: REFERENCE.into(),
@@ -117,8 +121,8 @@ impl<'a> Documentation<'a> {
             purse.charge(reference + Tokens(2));
             pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
         }
-        let fragments: Vec<Fragment<'c>> = candidates.iter().map(Candidate::fragment).collect();
-        let mut shares: Vec<Option<Share<'c>>> = candidates.iter().map(|_| None).collect();
+        let fragments: Vec<Fragment<'c>> = candidates.iter().map(BodyCandidate::fragment).collect();
+        let mut shares: Vec<Option<Allotment<'c>>> = candidates.iter().map(|_| None).collect();
         for at in budget.order(&fragments) {
             let one = &candidates[at];
             if one.body.is_err() {
@@ -132,7 +136,7 @@ impl<'a> Documentation<'a> {
             if one.known.is_none() {
                 pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
             }
-            let rest = if one.listed { loadable(one.skill.name()) } else { UNLOADABLE.to_owned() };
+            let rest = if one.listed { loadable_rest(one.skill.name()) } else { UNLOADABLE_REST.to_owned() };
             let mut share = purse.serve(at, &rest, fragments[at].text);
             if one.known.is_some_and(|known| share.shown <= known.shown) {
                 // As much of it is in context already: what it would have taken is left to others.
@@ -149,30 +153,30 @@ impl<'a> Documentation<'a> {
         shares
     }
 
-    fn report(one: &Candidate<'_>, share: Option<&Share<'_>>) -> Disclosed {
+    fn report(one: &BodyCandidate<'_>, share: Option<&Allotment<'_>>) -> DisclosedSkill {
         let (decision, tokens, mut why) = match (share, &one.body) {
             (Some(share), _) => (share.decision, share.tokens, share.why.clone()),
             (None, Err(why)) => (Decision::Omitted, Tokens(0), Some(format!("it cannot be read: {why}"))),
             (None, Ok(_)) => (Decision::Omitted, Tokens(0), None),
         };
-        let mut trace = None;
+        let mut shown_text = None;
         if let (Some(share), Ok(body)) = (share, &one.body)
             && decision != Decision::Omitted
         {
             let reference = share.text == REFERENCE;
-            trace = Some(if let Some(known) = one.known.filter(|_| reference) {
+            shown_text = Some(if let Some(known) = one.known.filter(|_| reference) {
                 let (address, digest, tokens) = (known.address.clone(), known.digest, known.tokens);
-                Trace { address, digest, shortened: known.shortened, shown: known.shown, tokens, reference }
+                ShownText { address, digest, shortened: known.shortened, shown: known.shown, tokens, reference }
             } else {
-                Trace::of(one.skill.id(), body, share.shown, tokens)
+                ShownText::of(one.skill.id(), body, share.shown, tokens)
             });
             if let Some(known) = one.known.filter(|known| !known.shortened) {
                 why = Some(format!("in this conversation since turn {}, unchanged", known.turn));
             }
         }
         match one.hit {
-            Some(hit) => Disclosed { tokens, trace, ..disclosed(hit, decision, why) },
-            None => Disclosed {
+            Some(hit) => DisclosedSkill { tokens, shown_text, ..disclosed(hit, decision, why) },
+            None => DisclosedSkill {
                 name: one.skill.name().to_owned(),
                 decision,
                 score: 0.0,
@@ -180,16 +184,16 @@ impl<'a> Documentation<'a> {
                 reasons: Vec::new(),
                 tokens,
                 why,
-                trace,
+                shown_text,
             },
         }
     }
 
     fn text<'n>(
         &self,
-        candidates: &'n [Candidate<'_>],
-        shares: &[Option<Share<'_>>],
-        skills: &[Disclosed],
+        candidates: &'n [BodyCandidate<'_>],
+        shares: &[Option<Allotment<'_>>],
+        skills: &[DisclosedSkill],
         rest: &'n [(&Hit, &Skill)],
         all: bool,
     ) -> (String, Tokens) {
@@ -203,27 +207,27 @@ impl<'a> Documentation<'a> {
             text.push_str(share.text.trim_end_matches('\n'));
             text.push('\n');
         }
-        // What the model can load is offered to it. What it cannot is only named, so that it does not try.
+        // Skills that the model can load are offered to it. The others are only named, so that it does not try.
         let omitted = candidates.iter().zip(skills).filter(|(_, skill)| skill.decision == Decision::Omitted);
         let omitted = omitted.map(|(one, _)| (one.skill.name(), one.listed && one.body.is_ok()));
         let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), skill.is_for_models())));
-        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable)| *loadable);
+        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable_rest)| *loadable_rest);
         let names = |some: Vec<(&'n str, bool)>| -> Vec<&'n str> { some.into_iter().map(|(name, _)| name).collect() };
         let (left, lost) = (names(left), names(lost));
         let total = if all { left.len() } else { left.len() + self.beyond };
         let visible = self.situation.census.visible;
-        let showing = (all && shown < visible).then(|| showing(shown, visible));
+        let showing = (all && shown < visible).then(|| showing_line(shown, visible));
         used = used + showing.as_ref().map_or(Tokens(0), |line| self.discloser.counter.count(line));
         let counter = self.discloser.counter;
         let limited = self.discloser.config.max_total_tokens.is_some_and(|total| total.0 > 0);
         if !lost.is_empty() {
             let say = |list: &str| format!("\nCannot be shown: {list}.\n");
-            let line = sentence(&lost, lost.len(), limited.then_some(counter.reserve(NAMING)), counter, say);
+            let line = sentence(&lost, lost.len(), limited.then_some(counter.reserve(MIN_NAMING)), counter, say);
             used = used + counter.count(&line);
             text.push_str(&line);
         }
         if total > 0 {
-            let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
+            let free = counter.reserve(MAX_FREE_OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(MIN_NAMING).0);
             let what = match (all, shown) {
                 (true, _) => "Left out to save space",
                 (false, 0) => "Matching, but left out to save space",
@@ -242,7 +246,7 @@ impl<'a> Documentation<'a> {
     }
 }
 
-impl Candidate<'_> {
+impl BodyCandidate<'_> {
     fn fragment(&self) -> Fragment<'_> {
         Fragment {
             name: self.skill.name(),
@@ -255,8 +259,8 @@ impl Candidate<'_> {
     }
 }
 
-/// Pays from what is free, and the rest from the budget.
-fn pay(tokens: Tokens, free: &mut Tokens, purse: &mut Purse<'_>) {
+/// Pays from the free tokens, and the rest from the budget.
+fn pay(tokens: Tokens, free: &mut Tokens, purse: &mut RemainingBudget<'_>) {
     purse.charge(Tokens(tokens.0.saturating_sub(free.0)));
     free.0 = free.0.saturating_sub(tokens.0);
 }
@@ -267,6 +271,6 @@ fn heading(name: &str) -> String {
     format!("\n### {name}\n\n")
 }
 
-fn showing(shown: usize, of: usize) -> String {
+fn showing_line(shown: usize, of: usize) -> String {
     format!("\n*Showing {shown} of {of} skills. Ask about specific skills for more details.*\n")
 }

@@ -1,8 +1,9 @@
-//! What a model is shown this turn, in as few tokens as serve it.
+//! Decides what a model is shown in a turn, in as few tokens as serve it.
 //!
 //! A [`Discloser`] takes what a message selected and returns a [`Disclosure`]: nothing, a line, a list or whole bodies,
-//! within a [`Budget`], with a report of what was left out and why. A [`Session`] remembers what a conversation has been
-//! shown, so that nothing is shown twice. [`prompt_section`] is the static list for models that load skills themselves.
+//! within a [`Budget`], with a report of what was left out and why. A [`Session`] remembers what a conversation has
+//! been shown, so that nothing is shown twice. [`prompt_section`] is the static list for models that load skills
+//! themselves.
 //!
 //! ```
 //! use skillcue_disclose::{Counter, TokenCounter};
@@ -12,7 +13,7 @@
 //! # Ok::<(), skillcue_disclose::CounterError>(())
 //! ```
 //!
-//! What this crate does not do: it reads no file (bodies come through [`Bodies`]), looks at no clock, and does not match
+//! Out of scope: this crate reads no file (bodies come through [`BodySource`]), looks at no clock, and does not match
 //! messages (`skillcue-select` does). Equal input gives equal bytes.
 
 mod budget;
@@ -24,17 +25,17 @@ mod documentation;
 mod names;
 mod report;
 mod session;
-mod shelf;
+mod skill_list;
 
-pub use budget::{Budget, Fragment, Share};
-pub use config::{ConfigError, DiscloseConfig, Fallback, Policy, UnknownWord};
+pub use budget::{Allotment, Budget, Fragment};
+pub use config::{DiscloseConfig, DiscloseConfigError, Fallback, Policy, UnknownWord};
 #[cfg(feature = "exact-tokens")]
 pub use counter::O200k;
 pub use counter::{Bytes4, Counter, CounterError, Segment, TokenCounter};
 pub use cut::{Cut, cut};
-pub use discloser::{Bodies, Discloser, Situation};
-pub use report::{Decision, Disclosed, Disclosure, Listed, Names, Spent, Tier};
-pub use session::{How, MAX_REMEMBERED, Rehydrated, Rehydration, Remembered, Session, SessionError};
-pub use shelf::{Entry, Section, prompt_section};
+pub use discloser::{BodySource, Discloser, Situation};
+pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
+pub use session::{Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill};
+pub use skill_list::{ListEntry, SkillList, prompt_section};
 pub use skillcue_format::Tokens;
 pub use skillcue_select::Census;

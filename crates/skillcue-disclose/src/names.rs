@@ -1,4 +1,4 @@
-//! Names in a sentence, never more than a few of them.
+//! Lists of names in a sentence, at most a few of them.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use skillcue_format::Tokens;
 
 use crate::TokenCounter;
 
-/// Most names in any list that goes to a model.
+/// The number of names in any list that goes to a model.
 pub(crate) const MAX_NAMES: usize = 10;
 
-/// `a, b and 3 more`: at most `most` of the names, of `total` in all. Nothing, if there are none.
+/// Returns `a, b and 3 more`: at most `most` of the names, of `total` in all. Empty if there are none.
 pub(crate) fn list(names: &[&str], total: usize, most: usize) -> String {
     let named = names.len().min(most).min(MAX_NAMES);
     let (mut text, more) = (names[..named].join(", "), total.max(names.len()) - named);
@@ -22,7 +22,7 @@ pub(crate) fn list(names: &[&str], total: usize, most: usize) -> String {
     text
 }
 
-/// The longest such list that keeps a sentence, which `say` makes of it, within a limit.
+/// Returns the sentence that `say` makes of the longest such list with which it is within a limit.
 pub(crate) fn sentence(
     names: &[&str],
     total: usize,

@@ -1,4 +1,4 @@
-//! What was disclosed, and what was not.
+//! The disclosure of a turn: its text, its cost, and the decision about each skill.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use serde::{Serialize, Serializer};
 use skillcue_format::Tokens;
 use skillcue_select::Reason;
 
-use crate::{Policy, Section};
+use crate::{Policy, SkillList};
 
-/// How much a message calls for.
+/// The amount of documentation that a message calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// No skill is enabled: nothing.
+    /// Nothing, because no skill is enabled.
     Nothing,
-    /// None fits: how many there are.
+    /// The number of skills, because none fits.
     Breadcrumb,
-    /// What there is: a line each.
+    /// A line for each skill.
     Registry,
-    /// Some fit, or all are asked for: their documentation.
+    /// The documentation of the skills that fit, or of all if they are asked for.
     Documentation,
 }
 
 impl Tier {
-    /// Its number, from 0 to 3.
+    /// Returns the tier's number, from 0 to 3.
     pub fn number(self) -> u8 {
         self as u8
     }
@@ -35,77 +35,79 @@ impl Serialize for Tier {
     }
 }
 
-/// What became of a skill.
+/// The decision about a skill or a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// All of it is in context.
+    /// The whole text is in context.
     Included,
-    /// Its beginning is, with a line that says so.
+    /// The beginning of the text is in context, with a line that says so.
     Shortened,
-    /// It is not.
+    /// The text is not in context.
     Omitted,
 }
 
-/// What a model is shown this turn, and a report of it.
+/// The text that a model is shown this turn, and a report of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disclosure {
-    /// How much the message calls for.
+    /// The tier that the message calls for.
     pub tier: Tier,
-    /// Where what the model is shown stands.
+    /// The policy that was applied.
     pub policy: Policy,
-    /// The part that stays the same while the catalog and the configuration do.
+    /// The part that does not change while the catalog and the configuration do not.
     pub stable: Arc<str>,
     /// The part for this message.
     pub turn: String,
-    /// What they cost.
-    pub tokens: Spent,
+    /// The cost of both parts.
+    pub tokens: DisclosureCost,
     /// Every skill that matched or was asked for, in the order of its rank.
-    pub skills: Vec<Disclosed>,
-    /// How many skills matched in all.
+    pub skills: Vec<DisclosedSkill>,
+    /// The number of skills that matched in all.
     pub matched: usize,
-    /// What the list of skills leaves out: that in the stable part, or the registry.
+    /// The omissions of the list of skills: of that in the stable part, or of the registry.
     #[serde(skip_serializing_if = "is_complete")]
-    pub listed: Arc<Listed>,
-    /// How long it took to select and to decide, in microseconds. This crate looks at no clock: whoever does fills it in.
+    pub listed: Arc<ListOmissions>,
+    /// The time that it took to select and to decide, in microseconds. This crate looks at no clock: the caller fills
+    /// it in.
     #[serde(rename = "elapsed_us", serialize_with = "microseconds")]
     pub elapsed: Duration,
 }
 
-fn is_complete(listed: &Arc<Listed>) -> bool {
+fn is_complete(listed: &Arc<ListOmissions>) -> bool {
     listed.shortened.count == 0 && listed.omitted.count == 0
 }
 
-/// What a list of all skills leaves out to save space.
+/// The parts of a list of all skills that are omitted to save space.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Listed {
+pub struct ListOmissions {
     /// Skills whose descriptions are cut or left out.
-    pub shortened: Names,
+    pub shortened: NameSample,
     /// Skills that are missing.
-    pub omitted: Names,
+    pub omitted: NameSample,
 }
 
-/// Some skills by name: of 100,000 not every one is worth a line in a report. [`Section`] has them all.
+/// A count of skills and the first names: of 100,000 not every one is worth a line in a report. [`SkillList`] has them
+/// all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Names {
-    /// How many there are.
+pub struct NameSample {
+    /// The number of skills.
     pub count: usize,
-    /// The first of them, at most [`Names::MOST`].
+    /// The first names, at most [`NameSample::MAX_NAMES`].
     pub first: Vec<String>,
 }
 
-impl Names {
-    /// How many are named.
-    pub const MOST: usize = 100;
+impl NameSample {
+    /// The number of skills that are named at most.
+    pub const MAX_NAMES: usize = 100;
 
-    fn of(names: &[String]) -> Names {
-        Names { count: names.len(), first: names[..names.len().min(Names::MOST)].to_vec() }
+    fn of(names: &[String]) -> NameSample {
+        NameSample { count: names.len(), first: names[..names.len().min(NameSample::MAX_NAMES)].to_vec() }
     }
 }
 
-impl Listed {
-    pub(crate) fn of(section: &Section) -> Listed {
-        Listed { shortened: Names::of(&section.shortened), omitted: Names::of(&section.omitted) }
+impl ListOmissions {
+    pub(crate) fn of(section: &SkillList) -> ListOmissions {
+        ListOmissions { shortened: NameSample::of(&section.shortened), omitted: NameSample::of(&section.omitted) }
     }
 }
 
@@ -114,13 +116,13 @@ fn microseconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::O
 }
 
 impl Disclosure {
-    /// One event at `DEBUG` with target `skillcue::disclose`, which tells tier, policy, skills, scores, tokens and time,
-    /// and never what the message was.
+    /// Emits one event at `DEBUG` with target `skillcue::disclose`, which has tier, policy, skills, scores, tokens and
+    /// time, and never the message.
     pub fn trace(&self) {
         if !tracing::enabled!(target: "skillcue::disclose", tracing::Level::DEBUG) {
             return;
         }
-        let shown = |skill: &&Disclosed| skill.decision != Decision::Omitted;
+        let shown = |skill: &&DisclosedSkill| skill.decision != Decision::Omitted;
         let skills: Vec<&str> = self.skills.iter().filter(shown).map(|skill| &*skill.name).collect();
         let scores: Vec<f32> = self.skills.iter().filter(shown).map(|skill| skill.score).collect();
         tracing::debug!(
@@ -143,33 +145,33 @@ impl Disclosure {
     }
 }
 
-/// What a disclosure costs.
+/// The cost of a disclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Spent {
-    /// The stable part.
+pub struct DisclosureCost {
+    /// The cost of the stable part.
     pub stable: Tokens,
-    /// The turn part, all of it: the sum of what its parts cost, each counted by itself.
+    /// The cost of the turn part: the sum of its parts' costs, each counted by itself.
     pub turn: Tokens,
-    /// What of the turn part is neither body nor cut marker: headings, and lines that name skills.
+    /// The cost of what in the turn part is neither body nor cut marker: headings, and lines that name skills.
     pub overhead: Tokens,
-    /// What the documentation of all skills would have cost, estimated from the sizes of their files, and
-    /// [`Spent::AROUND`] for each.
+    /// The cost that the documentation of all skills would have had, estimated from the sizes of their files, and
+    /// [`DisclosureCost::BODY_FRAME`] for each.
     pub eager: Tokens,
 }
 
-impl Spent {
-    /// What stands around a body wherever it is shown, in tokens: its heading, and the line that names the base
-    /// directory. A mean, because to build 100,000 of them only to count them would take longer than it is worth.
-    pub const AROUND: Tokens = Tokens(24);
+impl DisclosureCost {
+    /// The cost of the text around each body: its heading, and the line that names the base directory. A mean,
+    /// because to build 100,000 of them only to count them would take longer than it is worth.
+    pub const BODY_FRAME: Tokens = Tokens(24);
 }
 
-/// The reason for which a skill is omitted that does not fit well enough.
+/// The reason for the omission of a skill that does not fit well enough.
 pub(crate) const TOO_WEAK: &str = "it matches too weakly";
-/// The reason for which a skill is omitted that fits, and not clearly better than others.
+/// The reason for the omission of a skill that fits, but not clearly better than others.
 pub(crate) const NOT_ALONE: &str = "others fit as well or better; name the one you want";
 
-impl Disclosed {
-    /// Whether it is omitted because it does not fit well enough, or not clearly better than others.
+impl DisclosedSkill {
+    /// Returns whether it is omitted because it does not fit well enough, or not clearly better than others.
     pub fn is_weak(&self) -> bool {
         matches!(self.why.as_deref(), Some(TOO_WEAK | NOT_ALONE))
     }
@@ -177,35 +179,35 @@ impl Disclosed {
 
 /// A skill in a [`Disclosure`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Disclosed {
-    /// Its name.
+pub struct DisclosedSkill {
+    /// The skill's name.
     pub name: String,
-    /// What became of it.
+    /// The decision about it.
     pub decision: Decision,
-    /// How well it fits.
+    /// The score: how well the skill fits.
     pub score: f32,
-    /// How likely it is to be the right one, from 0 to 1.
+    /// The certainty that it is the right skill, from 0 to 1.
     pub confidence: f32,
-    /// What speaks for it.
+    /// The reasons for the score.
     pub reasons: Vec<Reason>,
-    /// What it costs this turn.
+    /// The cost of the skill's text this turn.
     pub tokens: Tokens,
-    /// Why it is not included whole, or not again.
+    /// The reason why it is not included whole, or not again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What a session remembers of it, if its text is in context.
+    /// The text that a session remembers, if it is in context.
     #[serde(skip)]
-    pub(crate) trace: Option<Trace>,
+    pub(crate) shown_text: Option<ShownText>,
 }
 
-/// What a session must know to tell whether a text is already in context.
+/// The identity of a text in context, by which a session recognises it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trace {
+pub(crate) struct ShownText {
     pub(crate) address: String,
     pub(crate) digest: u128,
     pub(crate) shortened: bool,
     pub(crate) shown: usize,
-    /// What the text costs, even if only a reference to it was shown.
+    /// The cost of the text, even if only a reference to it was shown.
     pub(crate) tokens: Tokens,
     pub(crate) reference: bool,
 }

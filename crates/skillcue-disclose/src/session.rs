@@ -1,4 +1,4 @@
-//! What one conversation has been shown.
+//! The record of what one conversation has been shown.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
 use twox_hash::XxHash3_128;
 
-use crate::budget::{Purse, UNLOADABLE, loadable};
+use crate::budget::{RemainingBudget, UNLOADABLE_REST, loadable_rest};
 use crate::names::sentence;
-use crate::report::Trace;
-use crate::{Bodies, Budget, Decision, Disclosure, Segment, TokenCounter};
+use crate::report::ShownText;
+use crate::{BodySource, Budget, Decision, Disclosure, Segment, TokenCounter};
 
-/// How many skills a session remembers. The oldest are forgotten first.
+/// The number of skills that a session remembers. The oldest are forgotten first.
 pub const MAX_REMEMBERED: usize = 1000;
 
-/// How many bytes of a skill's arguments are remembered. What is longer is cut, with a mark: a body shows at most 2,000
-/// tokens, arguments and all, unless somebody raises the budget.
+/// The number of bytes of a skill's arguments that are remembered. Longer ones are cut, with a mark: a body shows at
+/// most 2,000 tokens, arguments and all, unless the user raises the budget.
 const MAX_ARGUMENTS: usize = 16 << 10;
 
-/// The form in which sessions are written down.
+/// The version of a session's JSON.
 const VERSION: u32 = 1;
 
-/// What one conversation has been shown and has used so far. A value like any other: many conversations have one each,
-/// and nothing in it is shared or locked.
+/// A record of what one conversation has been shown and has used so far. A plain value: many conversations have one
+/// each, and nothing in it is shared or locked.
 ///
 /// ```
 /// use skillcue_disclose::Session;
@@ -42,32 +42,32 @@ const VERSION: u32 = 1;
 pub struct Session {
     turn: u64,
     /// Least recent first.
-    skills: Vec<Remembered>,
+    skills: Vec<SessionSkill>,
 }
 
 /// A skill that a session remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remembered {
-    /// Its name.
+pub struct SessionSkill {
+    /// The skill's name.
     pub name: String,
-    /// What [`Catalog::get`] finds it by.
+    /// The address by which [`Catalog::get`] finds it.
     pub address: String,
     /// A digest of the whole text, even if only its beginning was shown.
     #[serde(with = "hex")]
     pub digest: u128,
-    /// Whether it was cut.
+    /// Whether the text was cut.
     pub shortened: bool,
-    /// How many bytes of it were shown. Sessions that were written before this was remembered have the digest of the
-    /// cut text, which equals no whole text: what they were shown of it does not matter.
+    /// The number of bytes of the text that were shown. Sessions that were written before this was remembered have the
+    /// digest of the cut text, which equals no whole text: for them the number does not matter.
     #[serde(default)]
     pub shown: usize,
     /// The turn in which it was last used.
     pub turn: u64,
-    /// What was shown of it costs this.
+    /// The cost of what was shown.
     pub tokens: Tokens,
-    /// How it came into context.
-    pub how: How,
-    /// Whether it still is, as far as the session knows.
+    /// The way in which it came into context.
+    pub how: Inclusion,
+    /// Whether it is still in context, as far as the session knows.
     pub in_context: bool,
     /// The arguments that it was last loaded with; empty if there were none, or if the session was written before they
     /// were remembered.
@@ -75,90 +75,91 @@ pub struct Remembered {
     pub arguments: String,
 }
 
-/// How a skill came into context.
+/// The way in which a skill came into context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
-    /// It was disclosed.
+pub enum Inclusion {
+    /// A disclosure showed it.
     Injected,
     /// The model or the user loaded it.
     Loaded,
-    /// It was shown again after the host had dropped it.
+    /// A rehydration showed it again, after the host had dropped its context.
     Rehydrated,
 }
 
-/// Why a session cannot be read.
+/// The reason why a session cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// Another version of this program wrote it.
     #[error("this session has version {0}, and only version {VERSION} is known here; a newer skillcue may read it")]
     Version(u32),
-    /// It is not what a session looks like.
+    /// The text is not a session.
     #[error("this is no session: {0}")]
     Malformed(#[from] serde_json::Error),
 }
 
-/// What to show again after the host dropped its context.
+/// The text to show again after the host dropped its context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rehydration {
     /// The text. Empty, if there is nothing to show.
     pub text: String,
-    /// What is in it, most recent first.
-    pub skills: Vec<Rehydrated>,
-    /// What is not, and why.
+    /// The skills in the text, most recent first.
+    pub skills: Vec<RehydratedSkill>,
+    /// The skills that are not in the text, by name, and why.
     pub omitted: Vec<(String, String)>,
-    /// What the text costs.
+    /// The cost of `text`.
     pub tokens: Tokens,
 }
 
 /// A skill that is shown again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rehydrated {
-    /// Its name.
+pub struct RehydratedSkill {
+    /// The skill's name.
     pub name: String,
-    /// Whether all of it is shown.
+    /// Whether the whole body is shown.
     pub decision: Decision,
-    /// What its text costs.
+    /// The cost of the skill's text.
     pub tokens: Tokens,
 }
 
 impl Session {
-    /// How many turns there were.
+    /// Returns the number of turns so far.
     pub fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// What it remembers, most recent first.
-    pub fn remembered(&self) -> impl Iterator<Item = &Remembered> {
+    /// Returns the skills that it remembers, most recent first.
+    pub fn remembered(&self) -> impl Iterator<Item = &SessionSkill> {
         self.skills.iter().rev()
     }
 
-    /// The names of the skills that were used, most recent first: for [`Turn::recent`](skillcue_select::Turn::recent).
+    /// Returns the names of the skills that were used, most recent first: for
+    /// [`Turn::recent`](skillcue_select::Turn::recent).
     pub fn recent(&self) -> impl Iterator<Item = &str> {
         self.remembered().map(|skill| skill.name.as_str())
     }
 
-    /// Remembers what was disclosed, and that a turn is over.
+    /// Records a disclosure, and that a turn is over.
     pub fn apply(&mut self, disclosure: &Disclosure) {
         // A session comes from a file, and a file may hold any number.
         self.turn = self.turn.saturating_add(1);
         // The best match is to be the most recent.
         for skill in disclosure.skills.iter().rev() {
-            if let Some(trace) = &skill.trace {
-                self.remember(&skill.name, trace, How::Injected);
+            if let Some(shown_text) = &skill.shown_text {
+                self.remember(&skill.name, shown_text, Inclusion::Injected);
             }
         }
     }
 
-    /// Remembers that a skill was loaded. `name` is what it was loaded by, `content` what the load returned: the base
+    /// Records that a skill was loaded. `name` is what it was loaded by, `content` what the load returned: the base
     /// directory and the body, without an envelope.
     pub fn record_load(&mut self, name: &str, content: &str) {
         self.record_load_with(name, "", content);
     }
 
-    /// Like [`record_load`](Session::record_load), for a skill that was loaded with arguments. `content` is what the load
-    /// returns without them: that is what a disclosure would have shown.
+    /// Like [`record_load`](Session::record_load), for a skill that was loaded with arguments. `content` is what the
+    /// load returns without them: that is what a disclosure would have shown.
     ///
     /// ```
     /// use skillcue_disclose::Session;
@@ -170,8 +171,8 @@ impl Session {
     pub fn record_load_with(&mut self, name: &str, arguments: &str, content: &str) {
         let bare = name.split_once(':').map_or(name, |(_, bare)| bare);
         let bare = bare.split_once(['@', '#']).map_or(bare, |(bare, _)| bare);
-        let trace = Trace::of(name.to_owned(), content, content.len(), Segment.count(content));
-        self.remember(bare, &trace, How::Loaded);
+        let shown_text = ShownText::of(name.to_owned(), content, content.len(), Segment.count(content));
+        self.remember(bare, &shown_text, Inclusion::Loaded);
         if let Some(loaded) = self.skills.last_mut() {
             let end = arguments.floor_char_boundary(MAX_ARGUMENTS);
             let mark = if end < arguments.len() { "…" } else { "" };
@@ -179,24 +180,24 @@ impl Session {
         }
     }
 
-    /// The host dropped its context: nothing is in it any more. What was used is still remembered.
+    /// Records that the host dropped its context: nothing is in it any more. The skills are still remembered.
     pub fn compacted(&mut self) {
         self.skills.iter_mut().for_each(|skill| skill.in_context = false);
     }
 
-    /// What must be shown again after the host dropped its context, most recent first, each with the arguments that it was
-    /// loaded with; and remembers that it was.
+    /// Returns the skills that must be shown again after the host dropped its context, most recent first, each with the
+    /// arguments that it was loaded with; and records that they were shown.
     ///
     /// The budget covers bodies, cut markers and headings. A last line of at most 60 tokens names what did not fit.
     pub fn rehydrate(
         &mut self,
         budget: Budget,
         catalog: &Catalog,
-        bodies: &dyn Bodies,
+        bodies: &dyn BodySource,
         counter: &dyn TokenCounter,
     ) -> Rehydration {
         self.compacted();
-        let mut purse = Purse::new(&budget, counter);
+        let mut purse = RemainingBudget::new(&budget, counter);
         let (mut text, mut skills, mut omitted, mut unnamed) = (String::new(), Vec::new(), Vec::new(), Vec::new());
         for remembered in self.skills.iter_mut().rev() {
             let mut leave = |why: String| omitted.push((remembered.name.clone(), why));
@@ -231,7 +232,7 @@ impl Session {
             let heading = format!("\n### {}\n\n", skill.name());
             let before = purse.clone();
             purse.charge(counter.count(&heading));
-            let rest = if skill.is_for_models() { loadable(skill.name()) } else { UNLOADABLE.to_owned() };
+            let rest = if skill.is_for_models() { loadable_rest(skill.name()) } else { UNLOADABLE_REST.to_owned() };
             let share = purse.serve(0, &rest, &shown);
             if share.decision == Decision::Omitted {
                 purse.refund(&before);
@@ -251,10 +252,10 @@ impl Session {
             remembered.shown = if is_whole { body.len() } else { share.shown.min(body.len()) };
             remembered.shortened = share.decision == Decision::Shortened;
             remembered.tokens = share.tokens;
-            remembered.how = How::Rehydrated;
+            remembered.how = Inclusion::Rehydrated;
             remembered.in_context = true;
             let (name, decision, tokens) = (remembered.name.clone(), share.decision, share.tokens);
-            skills.push(Rehydrated { name, decision, tokens });
+            skills.push(RehydratedSkill { name, decision, tokens });
         }
         if !unnamed.is_empty() {
             let say = |list: &str| format!("\nUsed before, not shown again: {list}. load_skill gives one by its id.");
@@ -265,47 +266,47 @@ impl Session {
         Rehydration { text, skills, omitted, tokens }
     }
 
-    /// Whether exactly this text of a skill was in context at some time.
+    /// Returns whether exactly this text of a skill was in context at some time.
     pub fn has_seen(&self, skill: &Skill, text: &str) -> bool {
         let (address, digest) = (skill.id(), digest(text));
         self.skills.iter().any(|known| known.address == address && known.digest == digest)
     }
 
-    /// The session as JSON.
+    /// Returns the session as JSON.
     pub fn to_json(&self) -> String {
         // Nothing in it can fail to be written.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// A session from its JSON.
+    /// Reads a session from its JSON.
     pub fn from_json(json: &str) -> Result<Session, SessionError> {
         #[derive(Deserialize)]
-        struct Versioned {
+        struct SessionVersion {
             version: u32,
         }
-        match serde_json::from_str::<Versioned>(json)?.version {
+        match serde_json::from_str::<SessionVersion>(json)?.version {
             VERSION => Ok(serde_json::from_str(json)?),
             other => Err(SessionError::Version(other)),
         }
     }
 
-    /// What is in context of the skill with that address.
-    pub(crate) fn in_context(&self, address: &str) -> Option<&Remembered> {
+    /// Returns the record of the skill with that address, if it is in context.
+    pub(crate) fn in_context(&self, address: &str) -> Option<&SessionSkill> {
         self.skills.iter().rev().find(|skill| skill.in_context && skill.address == address)
     }
 
-    fn remember(&mut self, name: &str, trace: &Trace, how: How) {
-        let place = self.skills.iter().position(|skill| skill.address == trace.address);
+    fn remember(&mut self, name: &str, shown_text: &ShownText, how: Inclusion) {
+        let place = self.skills.iter().position(|skill| skill.address == shown_text.address);
         let before = place.map(|at| self.skills.remove(at));
-        self.skills.push(Remembered {
+        self.skills.push(SessionSkill {
             name: name.to_owned(),
-            address: trace.address.clone(),
-            digest: trace.digest,
-            shortened: trace.shortened,
-            shown: trace.shown,
+            address: shown_text.address.clone(),
+            digest: shown_text.digest,
+            shortened: shown_text.shortened,
+            shown: shown_text.shown,
             turn: self.turn,
-            tokens: trace.tokens,
-            how: before.as_ref().filter(|_| trace.reference).map_or(how, |before| before.how),
+            tokens: shown_text.tokens,
+            how: before.as_ref().filter(|_| shown_text.reference).map_or(how, |before| before.how),
             in_context: true,
             arguments: before.map(|before| before.arguments).unwrap_or_default(),
         });
@@ -314,10 +315,10 @@ impl Session {
     }
 }
 
-impl Trace {
-    /// Of a text, of which that many bytes were shown.
-    pub(crate) fn of(address: String, text: &str, shown: usize, tokens: Tokens) -> Trace {
-        Trace { address, digest: digest(text), shortened: shown < text.len(), shown, tokens, reference: false }
+impl ShownText {
+    /// Makes one for a text of which `shown` bytes were shown.
+    pub(crate) fn of(address: String, text: &str, shown: usize, tokens: Tokens) -> ShownText {
+        ShownText { address, digest: digest(text), shortened: shown < text.len(), shown, tokens, reference: false }
     }
 }
 
@@ -327,7 +328,7 @@ pub(crate) fn digest(text: &str) -> u128 {
 
 /// The session's form in JSON.
 #[derive(Serialize, Deserialize)]
-struct Written<S> {
+struct SessionJson<S> {
     version: u32,
     turn: u64,
     skills: S,
@@ -335,13 +336,13 @@ struct Written<S> {
 
 impl Serialize for Session {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { version: VERSION, turn: self.turn, skills: &self.skills }.serialize(serializer)
+        SessionJson { version: VERSION, turn: self.turn, skills: &self.skills }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Session {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Session, D::Error> {
-        let Written { version, turn, mut skills } = Written::<Vec<Remembered>>::deserialize(deserializer)?;
+        let SessionJson { version, turn, mut skills } = SessionJson::<Vec<SessionSkill>>::deserialize(deserializer)?;
         if version != VERSION {
             return Err(D::Error::custom(SessionError::Version(version)));
         }
@@ -350,12 +351,12 @@ impl<'de> Deserialize<'de> for Session {
     }
 }
 
-impl fmt::Display for How {
+impl fmt::Display for Inclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            How::Injected => "injected",
-            How::Loaded => "loaded",
-            How::Rehydrated => "rehydrated",
+            Inclusion::Injected => "injected",
+            Inclusion::Loaded => "loaded",
+            Inclusion::Rehydrated => "rehydrated",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a model is shown, end to end: the golden cases, every policy and fallback, sessions, and what must always hold.
+//! Disclosures, end to end: the golden cases, every policy and fallback, sessions, and properties that always hold.
 #![allow(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 #[path = "disclose/counters.rs"]

@@ -1,7 +1,7 @@
 //! One event a disclosure, and nothing private in it.
 //!
-//! In a process of its own: `tracing` remembers, for the whole process, whether anybody listens to an event, and tests
-//! that run beside this one without listening can make it remember that nobody does.
+//! In a process of its own: `tracing` remembers, for the whole process, whether an event has a subscriber, and tests
+//! that run beside this one without a subscriber can make it remember that there is none.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 use std::fmt::{Debug, Write};

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use skillcue::catalog::{FileListing, SkillDir};
 use skillcue::tools::{
-    Arguments, Call, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, check_loaded,
-    for_model, neutralise, said,
+    ArgumentError, Arguments, Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute,
+    check_loaded, error_for_model, for_model, neutralise,
 };
 use skillcue::{Skill, Skillcue};
 use skillcue_base::{ErrorInfo as _, Shown};
@@ -74,14 +74,14 @@ impl ToolProvider for ScriptTools {
         has_scripts_loaded.then(definition).into_iter().collect()
     }
 
-    fn brings(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool {
+    fn brings_tools(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool {
         let catalog = skills.catalog();
         let has_any = |skill: &Skill| open_dir(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), Some(files)));
         for_model(&catalog, skill).is_ok_and(has_any)
     }
 
-    fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
-        // A call that is refused runs nothing.
+    fn program_for_call(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<SkillProgram> {
+        // A call that is refused program_for_call nothing.
         let script_call = (call.name() == NAME).then(|| parse_call(call).ok()).flatten()?;
         let catalog = skills.catalog();
         let skill = for_model(&catalog, script_call.id).ok()?;
@@ -93,7 +93,7 @@ impl ToolProvider for ScriptTools {
         let dir = open_dir(skill).ok();
         let found = dir.and_then(|dir| find_script(&RunRequest::new(&dir, skill.manifest(), script_call.script)).ok());
         let name = found.map_or_else(|| script_call.script.to_owned(), |script| script.path);
-        Some(Program { skill: script_call.id.to_owned(), name, is_script: true })
+        Some(SkillProgram { skill: script_call.id.to_owned(), name, is_script: true })
     }
 
     fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
@@ -147,7 +147,7 @@ impl ScriptTools {
         let skill = match for_model(&catalog, script_call.id) {
             Ok(skill) => skill,
             Err(error) => {
-                let (code, message) = said(skills, &error, script_call.id);
+                let (code, message) = error_for_model(skills, &error, script_call.id);
                 return fail(code, &message);
             }
         };
@@ -189,13 +189,13 @@ impl ScriptTools {
     }
 }
 
-fn parse_call(call: &Call) -> Result<ScriptCall<'_>, Refused> {
+fn parse_call(call: &Call) -> Result<ScriptCall<'_>, ArgumentError> {
     let given = Arguments::of(call, &["skill_id", "script", "action", "arguments", "input"])?;
     let action = match given.text("action")? {
         None | Some("run") => Action::Run,
         Some("help") => Action::Help,
         Some("list") => Action::List,
-        Some(_) => return Err(Refused::new("The argument `action` must be run, help or list.")),
+        Some(_) => return Err(ArgumentError::new("The argument `action` must be run, help or list.")),
     };
     Ok(ScriptCall {
         id: given.skill_id()?,
@@ -236,7 +236,7 @@ fn scripts_output(id: &str, known: &[ScriptInfo]) -> ToolOutput {
             |script| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter}),
         )
         .collect();
-    ToolOutput { structured: Some(json!({"skill_id": id, "scripts": rows})), ..ToolOutput::said(text) }
+    ToolOutput { structured: Some(json!({"skill_id": id, "scripts": rows})), ..ToolOutput::from_text(text) }
 }
 
 /// Returns what a model is shown of a run, and of the error that ended it, if one did.
@@ -269,7 +269,7 @@ fn run_output(skills: &Skillcue, id: &str, script: &str, result: &RunResult, err
         structured["error"] = json!({"code": error.code(), "message": error.to_string()});
     }
     let is_error = error.is_some() || !result.is_success();
-    ToolOutput { structured: Some(structured), is_error, ..ToolOutput::said(text) }
+    ToolOutput { structured: Some(structured), is_error, ..ToolOutput::from_text(text) }
 }
 
 /// Returns the beginning and the end of what was printed, with the number of bytes that are left out between them.

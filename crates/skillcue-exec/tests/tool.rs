@@ -164,14 +164,14 @@ fn only_scripts_of_skills_that_the_session_has_loaded_run() {
             );
         }
         let loaded: Vec<String> = loaded.iter().map(|name| (*name).to_owned()).collect();
-        let program = house.skills.runs(&called(&run), &loaded);
+        let program = house.skills.program_for_call(&called(&run), &loaded);
         assert_eq!(program, None, "what is refused needs no approval");
     }
     for name in ["report", "report@inline"] {
         let output = in_session(&["plain", name], &run);
         assert!(!output.is_error && output.text.contains("1: a"), "{name}: {}", output.text);
     }
-    assert!(house.skills.runs(&called(&run), &["report".to_owned()]).is_some());
+    assert!(house.skills.program_for_call(&called(&run), &["report".to_owned()]).is_some());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where the bundled skills are unpacked to.
+//! The directory to which the bundled skills are unpacked.
 
 use std::fs::DirBuilder;
 use std::io;

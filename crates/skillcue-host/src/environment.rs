@@ -19,7 +19,7 @@ pub struct Environment {
     pub project: Option<PathBuf>,
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// Where programs are looked for.
+    /// The directories in which programs are looked for.
     pub path: Vec<PathBuf>,
     /// `$XDG_CACHE_HOME`, or its default.
     pub cache_home: Option<PathBuf>,
@@ -37,7 +37,7 @@ pub struct Environment {
     pub config: Option<PathBuf>,
     /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or `$SKILL_MATCHING_MODE` and its kin.
     pub select: SelectSection,
-    /// Where temporary files go, if not to the usual place.
+    /// The directory for temporary files, if not the default one.
     pub temporary: Option<PathBuf>,
     /// All variables, for what runs on behalf of the user.
     pub variables: Vec<(OsString, OsString)>,
@@ -63,7 +63,8 @@ impl Environment {
         let list = |name: &str| variable(name).map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
         let home = absolute("HOME");
         let base = |name: &str, below: &str| absolute(name).or_else(|| Some(home.as_ref()?.join(below)));
-        // A relative entry would make what a skill requires depend on where one stands, and let a checkout decide it.
+        // A relative entry would make a skill's requirements depend on the current directory, and let a checkout decide
+        // them.
         let path = list("PATH").unwrap_or_default().into_iter().filter(|dir| dir.is_absolute()).collect();
         let skills_dirs = list("SKILLCUE_SKILLS_DIRS").unwrap_or_default();
         let project = cwd.as_deref().map(|cwd| Environment::project_of(cwd).to_path_buf());
@@ -85,8 +86,8 @@ impl Environment {
         })
     }
 
-    /// Returns the directory up to which the project that `dir` is in reaches: the nearest one above with a `.git`, else
-    /// `dir` itself.
+    /// Returns the directory up to which the project that `dir` is in reaches: the nearest one above with a `.git`,
+    /// else `dir` itself.
     pub fn project_of(dir: &Path) -> &Path {
         // A file, in worktrees and submodules.
         dir.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(dir)
@@ -103,14 +104,14 @@ impl Environment {
         self.data_home.as_ref().map(|data| data.join("skillcue").join(name))
     }
 
-    /// Returns what git is given of the variables: what it needs to reach repositories as the user does, and nothing that
-    /// points to the repository of the current directory.
+    /// Returns what git is given of the variables: what it needs to reach repositories as the user does, and nothing
+    /// that points to the repository of the current directory.
     pub fn git_variables(&self) -> Vec<(OsString, OsString)> {
         self.variables.iter().filter(|(name, _)| concerns_git(name)).cloned().collect()
     }
 
-    /// Returns a path that a person or a variable named, from the root of the file system: a relative one starts in this
-    /// environment's directory, which need not be the process's.
+    /// Returns a path that a person or a variable named, from the root of the file system: a relative one starts in
+    /// this environment's directory, which need not be the process's.
     pub fn resolve(&self, path: &Path) -> PathBuf {
         match &self.cwd {
             Some(cwd) => absolute(&cwd.join(path)),
@@ -118,7 +119,8 @@ impl Environment {
         }
     }
 
-    /// Returns the directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
+    /// Returns the directory up to which the project reaches: the nearest one above with a `.git`, else the current
+    /// one.
     pub fn project(&self) -> Option<&Path> {
         self.project.as_deref()
     }
@@ -140,7 +142,7 @@ const SELECTION: [[&str; 2]; 3] = [
     ["SKILLCUE_FALLBACK", "SKILL_FALLBACK_MODE"],
 ];
 
-/// How skills are selected, by variables. A value that means nothing is an error, never ignored.
+/// Reads the settings of selection from variables. A value that means nothing is an error, never ignored.
 fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSection, HostError> {
     let set = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, variable(name)?)));
     let [mode, max_skills, fallback] = SELECTION.map(set);
@@ -173,7 +175,7 @@ fn wrong(name: &str, value: &OsStr, right: &str) -> HostError {
         .help(format!("set it to {right}, or unset it"))
 }
 
-/// Whether git needs a variable to reach repositories as the user does.
+/// Returns whether git needs a variable to reach repositories as the user does.
 fn concerns_git(name: &OsStr) -> bool {
     const NAMES: [&str; 10] = [
         "HOME",

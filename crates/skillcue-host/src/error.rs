@@ -1,11 +1,11 @@
-//! Why something of the assembly could not be had.
+//! The error of the assembly.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use skillcue_base::ErrorInfo;
 
-/// Why something could not be had: a stable word, what, and what to do.
+/// The reason why a part of the assembly could not be had: a stable word, a message, and what to do.
 // Boxed, because every result has room for one.
 #[derive(Debug)]
 pub struct HostError(Box<Inner>);
@@ -30,7 +30,7 @@ pub struct Excerpt {
     pub line: usize,
     /// The column, in characters, counted from 1.
     pub column: usize,
-    /// How much is meant, in characters.
+    /// The number of characters that are underlined.
     pub width: usize,
 }
 

@@ -12,13 +12,13 @@ use skillcue_mcp::host::{Host as Servers, HostOptions, ServerRefresh, ServerSpec
 
 use crate::environment::Environment;
 use crate::error::HostError;
-use crate::programs::Programs;
+use crate::programs::HostPrograms;
 use crate::registries::Registries;
 use crate::settings::Settings;
 
 /// Choices of a caller that go before the environment and the configuration files.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct HostOverrides {
     /// Directories to look for skills in first.
     pub skills_dirs: Vec<PathBuf>,
     /// The configuration file to read instead of the user's and the project's.
@@ -32,8 +32,8 @@ pub struct Options {
     pub consent: Option<Arc<dyn ConsentGate>>,
 }
 
-impl Options {
-    /// Returns what answers whether something is allowed.
+impl HostOverrides {
+    /// Returns the gate that answers whether an action is allowed.
     pub(crate) fn gate(&self, environment: &Environment) -> Arc<dyn ConsentGate> {
         self.consent.clone().unwrap_or_else(|| Arc::new(store(environment)))
     }
@@ -47,11 +47,11 @@ fn store(environment: &Environment) -> ConsentStore {
 /// A working Skillcue: the skills of an environment, and what they need to be found, fetched and run.
 ///
 /// ```
-/// use skillcue_host::{Environment, Host, Options};
+/// use skillcue_host::{Environment, Host, HostOverrides};
 ///
 /// # let home = tempfile::tempdir()?;
 /// # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
-/// let host = Host::open(Environment::new(cwd, variables)?, Options::default());
+/// let host = Host::open(Environment::new(cwd, variables)?, HostOverrides::default());
 /// let shown = host.skills()?.disclose("Say bonjour to Alice");
 /// assert!(shown.turn.contains("hello-extended"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -59,11 +59,11 @@ fn store(environment: &Environment) -> ConsentStore {
 #[derive(Debug)]
 pub struct Host {
     environment: Environment,
-    options: Options,
+    options: HostOverrides,
     store: ConsentStore,
     settings: OnceLock<Settings>,
     servers: OnceLock<ServerSet>,
-    programs: OnceLock<Programs>,
+    programs: OnceLock<HostPrograms>,
     registries: OnceLock<Registries>,
     skills: OnceLock<Arc<Skillcue>>,
 }
@@ -77,7 +77,7 @@ struct ServerSet {
 
 impl Host {
     /// Takes the environment and the options. Nothing is read or started yet.
-    pub fn open(environment: Environment, mut options: Options) -> Host {
+    pub fn open(environment: Environment, mut options: HostOverrides) -> Host {
         let store = store(&environment);
         options.consent.get_or_insert_with(|| Arc::new(store.clone()));
         Host {
@@ -160,7 +160,7 @@ impl Host {
         Ok(self.servers.get_or_init(|| ServerSet { servers, problems }))
     }
 
-    /// Returns what answers whether projects, servers' skills, scripts and toolsets are allowed.
+    /// Returns the gate that answers whether projects, servers' skills, scripts and toolsets are allowed.
     pub fn consent(&self) -> Arc<dyn ConsentGate> {
         self.options.gate(&self.environment)
     }
@@ -180,7 +180,7 @@ impl Host {
         self.skills_with(|builder| builder)
     }
 
-    /// Like [`skills`](Host::skills), with a say in how they are built, the first time.
+    /// Like [`skills`](Host::skills), where `shape` changes the builder, the first time.
     pub fn skills_with(&self, shape: impl FnOnce(Builder) -> Builder) -> Result<&Arc<Skillcue>, HostError> {
         if let Some(skills) = self.skills.get() {
             return Ok(skills);
@@ -216,21 +216,21 @@ impl Host {
         self.skills.get()
     }
 
-    /// Returns what runs scripts and toolsets. Nothing of it is started before something is called.
-    pub fn programs(&self) -> Result<&Programs, HostError> {
+    /// Returns the runner of scripts and toolsets. No process is started before the first call.
+    pub fn programs(&self) -> Result<&HostPrograms, HostError> {
         if let Some(programs) = self.programs.get() {
             return Ok(programs);
         }
-        let programs = Programs::new(&self.environment, self.settings()?, self.consent());
+        let programs = HostPrograms::new(&self.environment, self.settings()?, self.consent());
         Ok(self.programs.get_or_init(|| programs))
     }
 
-    /// Returns what runs scripts.
+    /// Returns the runner of scripts.
     pub fn runner(&self, allow_unsandboxed: bool) -> Result<Runner, HostError> {
         Ok(self.programs()?.runner(allow_unsandboxed))
     }
 
-    /// Returns what is installed and enabled, for the user and for the project.
+    /// Returns the registries of installed and enabled skills, of the user and of the project.
     pub fn registries(&self) -> &Registries {
         self.registries.get_or_init(|| Registries::open(&self.environment))
     }
@@ -253,7 +253,7 @@ impl Host {
         roots.filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
     }
 
-    /// Ends what runs: programs that serve skills, and toolsets.
+    /// Ends all running programs: those that serve skills, and toolsets.
     pub fn close(&self) {
         if let Some(ServerSet { servers: Some(servers), .. }) = self.servers.get() {
             servers.close();

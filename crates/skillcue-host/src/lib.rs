@@ -1,14 +1,14 @@
 //! One assembly: given an environment and options, a working Skillcue.
 //!
-//! Installed skills, plugins, bundled skills, consent, MCP servers, scripts and toolsets: each is made when first needed, and
-//! nothing here reads the environment of the process. The caller passes it, as a plain value.
+//! Installed skills, plugins, bundled skills, consent, MCP servers, scripts and toolsets: each is made when first
+//! needed, and nothing here reads the environment of the process. The caller passes it, as a plain value.
 //!
 //! ```
-//! use skillcue_host::{Environment, Host, Options};
+//! use skillcue_host::{Environment, Host, HostOverrides};
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
-//! let host = Host::open(Environment::new(cwd, variables)?, Options::default());
+//! let host = Host::open(Environment::new(cwd, variables)?, HostOverrides::default());
 //! let shown = host.skills()?.disclose("Say bonjour to Alice");
 //! assert!(shown.turn.contains("hello-extended"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -25,8 +25,8 @@ mod watch;
 
 pub use environment::{Environment, absolute};
 pub use error::{Excerpt, HostError};
-pub use host::{Host, Options};
-pub use programs::Programs;
+pub use host::{Host, HostOverrides};
+pub use programs::HostPrograms;
 pub use registries::{Registries, own_address};
 pub use settings::{Settings, project_wants};
 pub use watch::HostWatch;

@@ -13,14 +13,14 @@ use crate::settings::Settings;
 
 /// Runs scripts and toolsets. Nothing is started before something is called.
 #[derive(Debug)]
-pub struct Programs {
+pub struct HostPrograms {
     launcher: Launcher,
     options: RunnerOptions,
     toolsets: Arc<Toolsets>,
 }
 
-impl Programs {
-    pub(crate) fn new(environment: &Environment, settings: &Settings, consent: Arc<dyn ConsentGate>) -> Programs {
+impl HostPrograms {
+    pub(crate) fn new(environment: &Environment, settings: &Settings, consent: Arc<dyn ConsentGate>) -> HostPrograms {
         let run = settings.run;
         let launcher = Launcher::of_this_program().allow_unsandboxed(run.allow_unsandboxed == Some(true));
         let launcher = match &environment.temporary {
@@ -36,26 +36,26 @@ impl Programs {
         toolsets.limits.call = limits.timeout;
         let options = options(environment, settings, limits, consent);
         let toolsets = Toolsets::new(toolsets);
-        Programs { launcher, options, toolsets: Arc::new(toolsets) }
+        HostPrograms { launcher, options, toolsets: Arc::new(toolsets) }
     }
 
-    /// Returns what starts processes.
+    /// Returns the launcher of processes.
     pub fn launcher(&self) -> &Launcher {
         &self.launcher
     }
 
-    /// Ends what runs, and keeps what was compiled for the next time.
+    /// Ends all running programs, and keeps compiled code for the next time.
     pub fn end(&self) {
         self.toolsets.end();
     }
 
-    /// Returns a function that ends what runs, from any thread.
+    /// Returns a function that ends all running programs, from any thread.
     pub fn ender(&self) -> impl Fn() + Send + use<> {
         let toolsets = Arc::clone(&self.toolsets);
         move || toolsets.end()
     }
 
-    /// Returns what runs scripts; without a sandbox only if it is allowed to.
+    /// Returns the runner of scripts, which runs them without a sandbox only if `allow_unsandboxed`.
     pub fn runner(&self, allow_unsandboxed: bool) -> Runner {
         let launcher = self.launcher.clone();
         let launcher = if allow_unsandboxed { launcher.allow_unsandboxed(true) } else { launcher };

@@ -26,13 +26,13 @@ impl Registries {
         Registries { user: user.map(open), project: project.map(open) }
     }
 
-    /// Both, with what counts as whose, whether they say something or not.
+    /// Returns both registries with their sources, whether they have files or not.
     pub fn both(&self) -> impl Iterator<Item = (&Registry, Source)> {
         let both = [(&self.project, Source::Project), (&self.user, Source::User)];
         both.into_iter().filter_map(|(registry, source)| Some((registry.as_ref()?, source)))
     }
 
-    /// Those that say something.
+    /// Returns the registries that have files.
     pub fn present(&self) -> impl Iterator<Item = (&Registry, Source)> {
         self.both().filter(|(registry, _)| {
             let place = registry.place();
@@ -46,8 +46,8 @@ impl Registries {
     }
 }
 
-/// Applies a project's registry to the skills installed in the project. It comes with a checkout: of other skills it has no
-/// say, and of its own only where the user has not spoken.
+/// Applies a project's registry to the skills installed in the project. It comes with a checkout: of other skills it
+/// has no say, and of its own only where the user has not spoken.
 pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
     for (address, on) in project.enabled_by_skill() {
         let Some(own) = own_address(project, &address) else { continue };
@@ -59,7 +59,7 @@ pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
     }
 }
 
-/// How something that is installed in a project is addressed so that nothing else is meant.
+/// Returns the address of something that is installed in a project, which nothing else has.
 pub fn own_address(project: &State, address: &str) -> Option<String> {
     let kind = |name: &str| project.installed.get(name).map(|installed| installed.kind);
     if let Some((plugin, _)) = address.split_once(':') {
@@ -69,7 +69,7 @@ pub fn own_address(project: &State, address: &str) -> Option<String> {
     (kind(name) == Some(Kind::Skill)).then(|| format!("{name}@project"))
 }
 
-/// Where discovery finds what is installed.
+/// Returns the roots of installed skills and plugins.
 pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<SkillRoot> {
     let mut roots = vec![SkillRoot::new(registry.installed_skills_dir(), source).off_until_enabled()];
     for (name, installed) in &state.installed {

@@ -21,7 +21,7 @@ use skillcue_registry::State;
 use crate::bundled;
 use crate::environment::{Environment, absolute};
 use crate::error::{Excerpt, HostError};
-use crate::host::Options;
+use crate::host::HostOverrides;
 use crate::registries::{self, Registries};
 
 const FILE: &str = "skillcue.toml";
@@ -31,9 +31,9 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// The effective settings: where to look for skills, and how everything works.
 ///
 /// ```
-/// use skillcue_host::{Environment, Options, Settings};
+/// use skillcue_host::{Environment, HostOverrides, Settings};
 ///
-/// let options = Options { isolated: true, ..Options::default() };
+/// let options = HostOverrides { isolated: true, ..HostOverrides::default() };
 /// let settings = Settings::gather(&options, &Environment::default())?;
 /// assert!(settings.roots.is_empty());
 /// # Ok::<(), skillcue_host::HostError>(())
@@ -42,23 +42,23 @@ const MAX_CONFIG: u64 = 1 << 20;
 pub struct Settings {
     /// The roots that stay as long as this process.
     pub roots: Vec<SkillRoot>,
-    /// Those that there were when it began, beside: what is installed, and plugins. None if they do not count.
-    further: Option<Further>,
+    /// The further roots at the start: those of installed skills, and plugins. `None` if they do not count.
+    further: Option<VolatileRoots>,
     /// Plugins that the files name.
     plugins: Vec<NamedPlugin>,
-    /// Names that the files enable and disable; the registries have a say, too.
+    /// Names that the files enable and disable; the registries enable and disable some, too.
     pub by_files: Enablement,
     /// Names that the user's file alone enables and disables, if the project's is not trusted.
     by_user: Option<Enablement>,
-    /// How bodies are loaded and kept.
+    /// The configuration of the loader.
     pub loader: LoaderConfig,
-    /// How skills are disclosed to models.
+    /// The configuration of disclosures.
     pub disclose: DiscloseSection,
     /// Limits of scripts and toolsets.
     pub run: RunSection,
     /// Servers whose skills join the catalog.
     pub servers: Vec<McpServer>,
-    /// How the agent works.
+    /// The configuration of the agent.
     pub agent: AgentSection,
     /// The index cache, if it is to be used.
     pub cache: Option<PathBuf>,
@@ -82,16 +82,16 @@ struct NamedPlugin {
 
 impl Settings {
     /// Reads and merges all of them.
-    pub fn gather(options: &Options, environment: &Environment) -> Result<Settings, HostError> {
+    pub fn gather(options: &HostOverrides, environment: &Environment) -> Result<Settings, HostError> {
         Settings::default().gathered(options, environment)
     }
 
     /// Like [`gather`](Settings::gather), where a file that cannot be used is a notice.
-    pub fn gather_leniently(options: &Options, environment: &Environment) -> Result<Settings, HostError> {
+    pub fn gather_leniently(options: &HostOverrides, environment: &Environment) -> Result<Settings, HostError> {
         Settings { lenient: true, ..Settings::default() }.gathered(options, environment)
     }
 
-    fn gathered(self, options: &Options, environment: &Environment) -> Result<Settings, HostError> {
+    fn gathered(self, options: &HostOverrides, environment: &Environment) -> Result<Settings, HostError> {
         let mut settings = self;
         let isolated = options.isolated || environment.isolated;
         settings.named_dirs(options, environment)?;
@@ -120,7 +120,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Refuses numbers that make no sense. Leniently, they are a notice, and the usual configuration counts.
+    /// Refuses numbers that make no sense. Leniently, they are a notice, and the default configuration counts.
     fn check_disclosure(&mut self) -> Result<(), HostError> {
         let Err(error) = self.disclose.config().check() else { return Ok(()) };
         let (message, help) = (error.to_string(), "correct it in [disclose] of skillcue.toml");
@@ -132,8 +132,8 @@ impl Settings {
         Ok(())
     }
 
-    /// The directories that were named for this run: by flags, or else by the variable.
-    fn named_dirs(&mut self, options: &Options, environment: &Environment) -> Result<(), HostError> {
+    /// Adds the directories that were named for this run: by flags, or else by the variable.
+    fn named_dirs(&mut self, options: &HostOverrides, environment: &Environment) -> Result<(), HostError> {
         let (dirs, by) = if options.skills_dirs.is_empty() {
             (&environment.skills_dirs, "SKILLCUE_SKILLS_DIRS")
         } else {
@@ -154,9 +154,14 @@ impl Settings {
         Ok(())
     }
 
-    /// Reads the configuration files. Their directories become roots here, because what a directory counts as depends
-    /// on who named it; the rest is merged.
-    fn configure(&mut self, options: &Options, environment: &Environment, isolated: bool) -> Result<Config, HostError> {
+    /// Reads the configuration files. Their directories become roots here, because the source of a directory depends on
+    /// the file that names it; the rest is merged.
+    fn configure(
+        &mut self,
+        options: &HostOverrides,
+        environment: &Environment,
+        isolated: bool,
+    ) -> Result<Config, HostError> {
         if let Some(file) = options.config.as_ref().or(environment.config.as_ref()) {
             let by = if options.config.is_some() { "configuration file" } else { "SKILLCUE_CONFIG" };
             let file = environment.resolve(file);
@@ -272,12 +277,12 @@ impl Settings {
         self.plugins.extend(plugins.map(|dir| NamedPlugin { dir: absolute(dir), by_project }));
     }
 
-    /// The places where skills usually are.
+    /// Adds the places where skills usually are.
     fn usual_places(&mut self, environment: &Environment) {
         let user = environment.home.as_deref().map(skillcue::catalog::user_roots).unwrap_or_default();
         if let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) {
             let roots = skillcue::catalog::project_roots(cwd, project);
-            // Whoever stands in their home directory has no project there.
+            // In the home directory there is no project.
             let own = |root: &SkillRoot| !user.iter().any(|other| other.path == root.path);
             self.roots.extend(roots.into_iter().filter(own));
         }
@@ -302,8 +307,8 @@ impl Settings {
         }
     }
 
-    /// Returns a function that says where installed skills and plugins are now, and what is enabled. The files are not read
-    /// again; the registries and other programs' lists are.
+    /// Returns a function that says where installed skills and plugins are now, and what is enabled. The files are not
+    /// read again; the registries and other programs' lists are.
     pub fn setup(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Setup + use<> {
         let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
         // Looked at a moment ago, for the settings themselves.
@@ -314,7 +319,7 @@ impl Settings {
                 return Setup { roots: Vec::new(), enablement };
             }
             let first = skillcue_base::lock(&first).take();
-            let Further { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
+            let VolatileRoots { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
             for (address, on) in user.iter().flat_map(State::enabled_by_skill) {
                 let Enablement { enable, disable, foreign } = &mut enablement;
                 for (enable, disable) in foreign
@@ -348,7 +353,7 @@ fn switches(config: &Config) -> Enablement {
 
 /// Roots that may differ at the next look: those of installed skills and of plugins.
 #[derive(Debug, Clone, Default)]
-struct Further {
+struct VolatileRoots {
     roots: Vec<SkillRoot>,
     /// The registries as they were read.
     user: Option<State>,
@@ -357,15 +362,15 @@ struct Further {
     notices: Vec<Diagnostic>,
 }
 
-fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
-    let mut further = Further::default();
+fn further(environment: &Environment, plugins: &[NamedPlugin]) -> VolatileRoots {
+    let mut further = VolatileRoots::default();
     let mut dirs = plugins.to_vec();
     let registries = Registries::open(environment);
     for (registry, source) in registries.both() {
         let mut state = registry.state();
         further.roots.extend(registries::roots(registry, &state, source));
         further.notices.extend(std::mem::take(&mut state.diagnostics).into_iter().map(|mut found| {
-            // Its path is part of the message: what is told before anything else has one line.
+            // Its path is part of the message: reports at the start have one line.
             if let Some(path) = found.path.take() {
                 found.message = format!("{}: {}", path.display(), found.message).into();
             }
@@ -386,13 +391,13 @@ fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
     further
 }
 
-/// Returns the text of the project's file, and what it wants and may not have unless the user trusts it.
+/// Returns the question whether to trust the project's file, and the settings in it that count only then.
 pub fn project_wants(project: &Path) -> Result<Option<(Question, Distrusted)>, HostError> {
     let read = read_config(&project.join(FILE))?;
     Ok(read.map(|(text, mut config)| (question(project, &text), config.distrust(project))))
 }
 
-/// Returns the question whether a project's file may have what it wants, exactly as it is.
+/// Returns the question whether a project's file is trusted, exactly as it is.
 fn question(project: &Path, text: &str) -> Question {
     Question::new(Subject::project(project), ContentId::of_listed([(FILE, Digest::of(text))]))
 }
@@ -432,7 +437,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, HostError> {
 /// Words of a line that may hold a key, however it is misspelt.
 const SECRETS: [&str; 4] = ["key", "token", "secret", "password"];
 
-/// The value on a line that may hold a key: all that stands behind the first sign that something is one.
+/// Returns the value on a line that may hold a key: all after the first sign that something is one.
 fn secret_of(line: &str) -> Option<&str> {
     let lower = line.to_lowercase();
     let (at, _) = line.char_indices().find(|(_, c)| matches!(c, '=' | ':'))?;
@@ -442,7 +447,7 @@ fn secret_of(line: &str) -> Option<&str> {
     (is_long && SECRETS.iter().any(|word| lower.contains(word))).then_some(value)
 }
 
-/// Runs of what keys are made of.
+/// Returns the runs of characters that keys are made of.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use skillcue::watch::{Event, State, WatchOptions, Watching};
+use skillcue::watch::{WatchEvent, WatchOptions, WatchState, Watching};
 use skillcue::{Changes, Skillcue};
 use skillcue_base::{lock, os_message};
 use skillcue_mcp::host::{Host as Servers, Outcome};
@@ -12,10 +12,10 @@ use skillcue_mcp::host::{Host as Servers, Outcome};
 use crate::error::HostError;
 use crate::host::Host;
 
-/// How often servers are asked again for what they list.
+/// The interval after which servers are asked again for their skills.
 const ASK_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long servers may take: no answer waits for them.
+/// The time limit for servers: no answer waits for them.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// With more skills than this, and nowhere to remember what was read, bodies are not read ahead.
@@ -32,7 +32,7 @@ pub struct HostWatch {
 
 impl HostWatch {
     /// Returns how far the watching of the disk is.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> WatchState {
         self.disk.state()
     }
 }
@@ -42,14 +42,14 @@ impl Host {
     /// minute. The skills are refreshed already when `on_change` is called, one call at a time, on threads of its own.
     ///
     /// ```
-    /// use skillcue::watch::{Event, WatchOptions};
-    /// use skillcue_host::{Environment, Host, Options};
+    /// use skillcue::watch::{WatchEvent, WatchOptions};
+    /// use skillcue_host::{Environment, Host, HostOverrides};
     ///
     /// # let home = tempfile::tempdir()?;
     /// # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
-    /// let host = Host::open(Environment::new(cwd, variables)?, Options::default());
+    /// let host = Host::open(Environment::new(cwd, variables)?, HostOverrides::default());
     /// let watch = host.watch(WatchOptions::default(), |event| {
-    ///     if let Event::Changed(changes) = event {
+    ///     if let WatchEvent::Changed(changes) = event {
     ///         println!("{changes:?}");
     ///     }
     /// })?;
@@ -59,7 +59,7 @@ impl Host {
     pub fn watch(
         &self,
         options: WatchOptions,
-        on_change: impl Fn(&Event) + Send + 'static,
+        on_change: impl Fn(&WatchEvent) + Send + 'static,
     ) -> Result<HostWatch, HostError> {
         let skills = self.skills()?;
         let on_change = Arc::new(Mutex::new(on_change));
@@ -70,7 +70,7 @@ impl Host {
                 let ask = move || {
                     loop {
                         if let Some(changes) = ask(&servers, &skills) {
-                            lock(&on_change)(&Event::Changed(changes));
+                            lock(&on_change)(&WatchEvent::Changed(changes));
                         }
                         if stopped.recv_timeout(ASK_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                             return;
@@ -86,8 +86,8 @@ impl Host {
         Ok(HostWatch { disk, _servers: servers })
     }
 
-    /// Makes in the background what the first search would wait for: the indexes, and the terms of bodies if they can be
-    /// remembered or there are few.
+    /// Makes in the background what the first search would wait for: the indexes, and the terms of bodies if they can
+    /// be remembered or there are few.
     pub fn read_ahead(&self) -> Result<(), HostError> {
         let is_remembered = self.settings()?.cache.is_some();
         let skills = Arc::clone(self.skills()?);

@@ -16,7 +16,7 @@ fn locked(dir: &Path) -> String {
 }
 
 #[test]
-fn what_is_locked_is_verified_and_consented_to() {
+fn lock_verification_and_consent_have_one_content_id() {
     let tmp = tempfile::tempdir().unwrap();
     let registry = Registry::open(Place::user(tmp.path()), Disk::default());
     let staging = registry.begin().unwrap();

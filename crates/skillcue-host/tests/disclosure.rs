@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use skillcue::{ErrorInfo as _, Mode, Policy, Request};
-use skillcue_host::{Environment, Host, Options};
+use skillcue_host::{Environment, Host, HostOverrides};
 
 /// A host whose user has this configuration.
 fn host(home: &Path, config: &str) -> Host {
     fs::create_dir_all(home.join(".config/skillcue")).unwrap();
     fs::write(home.join(".config/skillcue/skillcue.toml"), config).unwrap();
     let variables = vec![("HOME".into(), home.into())];
-    Host::open(Environment::new(None, variables).unwrap(), Options::default())
+    Host::open(Environment::new(None, variables).unwrap(), HostOverrides::default())
 }
 
 #[test]

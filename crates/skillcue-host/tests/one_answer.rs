@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use skillcue::{LoadRequest, Source};
-use skillcue_host::Options;
+use skillcue_host::HostOverrides;
 use support::Machine;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -50,7 +50,7 @@ fn one_answer_reads_each_registry_once_and_starts_nothing() {
     machine.write("home/.local/share/skillcue/registry.json", said);
     let reads = Reads::default();
     tracing::subscriber::with_default(reads.clone(), || {
-        let host = machine.host(&[], Options::default());
+        let host = machine.host(&[], HostOverrides::default());
         let skills = host.skills().unwrap();
         assert_eq!(skills.catalog().get("invoices").map(skillcue::Skill::source), Some(Source::Project));
         skills.disclose("the invoices");

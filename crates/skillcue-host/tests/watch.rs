@@ -6,19 +6,19 @@ mod support;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use skillcue::watch::{Event, WatchOptions};
-use skillcue_host::Options;
+use skillcue::watch::{WatchEvent, WatchOptions};
+use skillcue_host::HostOverrides;
 use support::Machine;
 
 #[test]
 fn a_new_skill_is_reported_and_there() {
     let machine = Machine::new();
     machine.skill("work/skills/invoices");
-    let host = machine.host(&[], Options::default());
+    let host = machine.host(&[], HostOverrides::default());
     let (sender, reports) = mpsc::channel();
     let watch = host
         .watch(WatchOptions::default(), move |event| {
-            if let Event::Changed(changes) = event {
+            if let WatchEvent::Changed(changes) = event {
                 let _ = sender.send(changes.clone());
             }
         })

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use skillcue::{Skill, Source};
-use skillcue_host::{Host, Options};
+use skillcue_host::{Host, HostOverrides};
 use support::Machine;
 
 const USER: &str = "home/.config/skillcue/skillcue.toml";
@@ -25,7 +25,7 @@ fn later_files_win() {
         machine.skill(&format!("work/skills/{name}"));
     }
     let enabled = |variables: &[(&str, &str)], config: Option<&str>| {
-        let options = Options { config: config.map(PathBuf::from), ..Options::default() };
+        let options = HostOverrides { config: config.map(PathBuf::from), ..HostOverrides::default() };
         of_project(&machine.enabled(variables, options))
     };
     machine.write(USER, "[skills]\ndisable = [\"a\", \"b\"]\n");
@@ -46,7 +46,7 @@ fn wrong_variables_are_named() {
     {
         let error = match machine.environment(&[(name, value)]) {
             Err(error) => error,
-            Ok(environment) => Host::open(environment, Options::default()).settings().unwrap_err(),
+            Ok(environment) => Host::open(environment, HostOverrides::default()).settings().unwrap_err(),
         };
         assert!(error.to_string().contains(name), "{error}");
     }
@@ -56,7 +56,7 @@ fn wrong_variables_are_named() {
 fn without_a_home_there_is_still_a_place() {
     let machine = Machine::new();
     let bundled = |home: &str| {
-        let host = machine.host(&[("HOME", home)], Options::default());
+        let host = machine.host(&[("HOME", home)], HostOverrides::default());
         let catalog = host.skills().unwrap().catalog();
         let count = catalog.skills().filter(|skill| skill.source() == Source::Bundled).count();
         let told = host.settings().unwrap().notices.iter().any(|notice| notice.code.as_str() == "bundled_missing");
@@ -74,14 +74,14 @@ fn without_a_home_there_is_still_a_place() {
 }
 
 #[test]
-fn a_checkout_does_not_switch_what_is_not_its_own() {
+fn a_checkout_switches_only_its_own_skills() {
     let machine = Machine::new();
     machine.skill("home/.agents/skills/mine");
     machine.skill("home/.agents/skills/off");
     machine.skill("work/skills/theirs");
     machine.write(USER, "[skills]\ndisable = [\"off\"]\n");
     machine.write("work/skillcue.toml", "[skills]\nenable = [\"off\"]\ndisable = [\"mine\", \"theirs\"]\n");
-    let host = machine.host(&[], Options::default());
+    let host = machine.host(&[], HostOverrides::default());
     let catalog = host.skills().unwrap().catalog();
     let on: Vec<&str> = catalog.skills().filter(|skill| skill.enabled()).map(Skill::name).collect();
     assert_eq!(on, ["hello-extended", "mine", "skill-author"]);
@@ -96,30 +96,30 @@ fn a_checkout_does_not_switch_what_is_not_its_own() {
 }
 
 #[test]
-fn a_projects_registry_has_no_say_in_what_is_not_its_own() {
+fn a_projects_registry_switches_only_its_own_skills() {
     let machine = Machine::new();
     machine.skill("home/.agents/skills/pdf");
     machine.write(USER, "[skills]\ndisable = [\"pdf\"]\n");
     let said = r#"{"version": 1, "installed": {}, "enabled": {"pdf": true, "pdf@user": true, "skill-author": false}}"#;
     machine.write("work/registry.json", said);
-    assert_eq!(machine.enabled(&[], Options::default()), ["hello-extended", "skill-author"]);
+    assert_eq!(machine.enabled(&[], HostOverrides::default()), ["hello-extended", "skill-author"]);
 }
 
 #[test]
 fn files_say_how_to_disclose_each_over_the_one_before() {
     let machine = Machine::new();
     machine.write(USER, "[disclose]\npolicy = \"hint\"\nmax_skills = 1\nfallback = \"show_all\"\n");
-    let disclose = |options: Options| {
+    let disclose = |options: HostOverrides| {
         let host = machine.host(&[], options);
         let config = host.settings().unwrap().disclose.config();
         (config.policy.as_str(), config.max_skills, config.fallback)
     };
-    let (policy, most, fallback) = disclose(Options::default());
+    let (policy, most, fallback) = disclose(HostOverrides::default());
     assert_eq!((policy, most), ("hint", 1));
     // The project's file counts for what it says, the user's for the rest.
     machine.write("work/skillcue.toml", "[disclose]\npolicy = \"inject\"\nmode = \"keyword\"\n");
-    assert_eq!(disclose(Options::default()), ("inject", 1, fallback));
-    let alone = Options { isolated: true, ..Options::default() };
+    assert_eq!(disclose(HostOverrides::default()), ("inject", 1, fallback));
+    let alone = HostOverrides { isolated: true, ..HostOverrides::default() };
     assert_ne!(disclose(alone).1, 1, "alone, neither counts");
 }
 
@@ -127,16 +127,16 @@ fn files_say_how_to_disclose_each_over_the_one_before() {
 fn no_cache_leaves_no_file() {
     let machine = Machine::new();
     machine.skill("work/skills/pdf");
-    let alone = Options {
+    let alone = HostOverrides {
         skills_dirs: vec![machine.path("work/skills")],
         isolated: true,
         no_cache: true,
-        ..Options::default()
+        ..HostOverrides::default()
     };
     assert_eq!(machine.enabled(&[], alone), ["pdf"]);
     assert!(!machine.path("home/.cache").exists());
     assert!(!machine.path("home/.local").exists(), "isolated: nothing is unpacked");
-    machine.enabled(&[], Options::default());
+    machine.enabled(&[], HostOverrides::default());
     assert!(machine.path("home/.cache/skillcue/index").exists(), "or else there is one");
     assert!(machine.path("home/.local").exists());
 }

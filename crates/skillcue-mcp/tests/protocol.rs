@@ -610,7 +610,7 @@ impl ToolProvider for Odd {
         tools
     }
 
-    fn brings(&self, _: &Skillcue, _: &str, _: &FileListing) -> bool {
+    fn brings_tools(&self, _: &Skillcue, _: &str, _: &FileListing) -> bool {
         true
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use skillcue::catalog::{FileListing, SkillDir};
 use skillcue::consent;
 use skillcue::tools::{
-    Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
+    Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
 use skillcue::{Catalog, Diagnostic, Skill, Skillcue};
 use skillcue_base::{ErrorInfo as _, Shown};
@@ -145,7 +145,7 @@ fn named<'c>(catalog: &Catalog, offered: &[(&'c Skill, Arc<Offered>)]) -> Vec<Na
     }
     let long: HashSet<String> = all.iter().map(Named::long).collect();
     let mut count: HashMap<String, usize> =
-        skillcue::tools::own().chain([SCRIPTS]).map(|name| (name.to_owned(), 1)).collect();
+        skillcue::tools::built_in_names().chain([SCRIPTS]).map(|name| (name.to_owned(), 1)).collect();
     for tool in &all {
         *count.entry(tool.id().to_owned()).or_default() += 1;
     }
@@ -198,16 +198,16 @@ impl ToolProvider for ToolsetTools {
         named.iter().map(definition).collect()
     }
 
-    fn brings(&self, skills: &Skillcue, skill: &str, _: &FileListing) -> bool {
+    fn brings_tools(&self, skills: &Skillcue, skill: &str, _: &FileListing) -> bool {
         let catalog = skills.catalog();
         for_model(&catalog, skill).is_ok_and(|skill| skill.server().is_none() && skill.manifest().toolsets().len() > 0)
     }
 
-    fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
+    fn program_for_call(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<SkillProgram> {
         let catalog = skills.catalog();
         let known = named(&catalog, &self.offered_for(&catalog, loaded, call.name()));
         let tool = meant(&known, call.name())?;
-        Some(Program { skill: tool.skill.address(), name: tool.id().to_owned(), is_script: false })
+        Some(SkillProgram { skill: tool.skill.address(), name: tool.id().to_owned(), is_script: false })
     }
 
     fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
@@ -228,7 +228,7 @@ impl ToolProvider for ToolsetTools {
             log: &|_, message| (context.progress)(f64::from(told.fetch_add(1, Ordering::Relaxed) + 1), None, message),
         };
         Some(match self.toolsets.call(&subject, tool.id(), arguments, &call) {
-            Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::said(result.output) },
+            Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::from_text(result.output) },
             Err(error) => failed(skills, name, &error),
         })
     }

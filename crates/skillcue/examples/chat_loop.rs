@@ -1,8 +1,8 @@
 //! A conversation with a model that speaks OpenAI's chat completions over HTTP: `cargo run --example chat_loop [URL]`.
 //! Without a URL (`http://host:port/v1`) a scripted model answers.
 //!
-//! Each message is disclosed within a session, so that nothing is shown twice. The model gets the tools, calls them, and
-//! what it loads is remembered.
+//! Each message is disclosed within a session, so that nothing is shown twice. The model gets the tools, calls them,
+//! and what it loads is remembered.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,7 +13,7 @@ use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition};
 use skillcue::{Request, Session, Skillcue};
 use skillcue_scripted::{Received, Reply, Server};
 
-/// A model that still wants tools after so many rounds is stopped.
+/// The number of rounds after which a model that still calls tools is stopped.
 const MAX_ROUNDS: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {

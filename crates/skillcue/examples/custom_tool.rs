@@ -35,7 +35,7 @@ impl ToolProvider for WordCount {
     }
 
     /// No skill changes which tools there are.
-    fn brings(&self, _skills: &Skillcue, _skill: &str, _files: &FileListing) -> bool {
+    fn brings_tools(&self, _skills: &Skillcue, _skill: &str, _files: &FileListing) -> bool {
         false
     }
 
@@ -44,7 +44,7 @@ impl ToolProvider for WordCount {
             return None;
         }
         let output = match call.arguments().get("text").and_then(Value::as_str) {
-            Some(text) => ToolOutput::said(text.split_whitespace().count().to_string()),
+            Some(text) => ToolOutput::from_text(text.split_whitespace().count().to_string()),
             None => ToolOutput::failure("word_count", "invalid_argument", "`text` is missing, or no text."),
         };
         Some(output)

@@ -1,5 +1,5 @@
-//! Follows changes on disk: `cargo run --example watch --features watch [DIR]`. Without a directory it makes one, changes
-//! it, and ends.
+//! Follows changes on disk: `cargo run --example watch --features watch [DIR]`. Without a directory it makes one,
+//! changes it, and ends.
 
 use std::error::Error;
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use skillcue::Skillcue;
-use skillcue::watch::{Event, WatchOptions};
+use skillcue::watch::{WatchEvent, WatchOptions};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = &mut io::stdout().lock();
@@ -41,7 +41,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Prints what changes below a directory. `step` is told how many changes were seen, and says whether to go on.
+/// Prints changes below a directory. `step` gets the number of changes so far, and returns whether to go on.
 fn follow(
     dir: &Path,
     out: &mut impl Write,
@@ -56,7 +56,7 @@ fn follow(
         let before = seen;
         while seen == before {
             match events.recv_timeout(Duration::from_mins(1))? {
-                Event::Changed(changes) => {
+                WatchEvent::Changed(changes) => {
                     let (added, updated, removed) = (&changes.added, &changes.updated, &changes.removed);
                     seen += usize::from(!(added.is_empty() && updated.is_empty() && removed.is_empty()));
                     writeln!(out, "added {added:?}, updated {updated:?}, removed {removed:?}")?;

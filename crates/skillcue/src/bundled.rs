@@ -13,17 +13,17 @@ use skillcue_base::replace_file;
 /// One file of a bundled skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BundledFile {
-    /// Its path, starting with the skill's directory.
+    /// The path, starting with the skill's directory.
     pub path: &'static str,
-    /// What is in it.
+    /// The content.
     pub bytes: &'static [u8],
     mark: u32,
 }
 
 impl BundledFile {
-    /// Returns the modification time that an unpacked file is given. It is derived from the content, so one `stat` tells
-    /// that the file is whole as long as edits change the time, as those of editors do. A program that sets the time back,
-    /// as `touch -r` does, hides an edit of equal length. Comparing 60 KB took a tenth of a start.
+    /// Returns the modification time that an unpacked file is given. It is derived from the content, so one `stat`
+    /// tells that the file is whole as long as edits change the time, as those of editors do. A program that sets the
+    /// time back, as `touch -r` does, hides an edit of equal length. Comparing 60 KB took a tenth of a start.
     fn marked_time(&self) -> SystemTime {
         const SEPTEMBER_2001: u64 = 1_000_000_000;
         UNIX_EPOCH + Duration::new(SEPTEMBER_2001, self.mark)
@@ -64,8 +64,8 @@ pub const BUNDLED: &[BundledFile] = bundle![
     "skill-author/references/triggers.md",
 ];
 
-/// Puts the bundled skills below `dir` and returns the root to look in. What is there already and whole is left
-/// alone; what was damaged is put right.
+/// Puts the bundled skills below `dir` and returns the root to look in. Files that are there already and whole are left
+/// alone; damaged ones are replaced.
 ///
 /// ```
 /// let dir = tempfile::tempdir()?;
@@ -74,7 +74,7 @@ pub const BUNDLED: &[BundledFile] = bundle![
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn unpack_bundled(dir: &Path) -> io::Result<PathBuf> {
-    // Versions stand side by side: an older binary that still runs keeps its own.
+    // Each version has its own directory: an older binary that still runs keeps its own.
     let root = dir.join(env!("CARGO_PKG_VERSION"));
     for file in BUNDLED {
         let path = root.join(file.path);
@@ -147,9 +147,9 @@ mod tests {
         assert_eq!(modified(&file), BUNDLED[0].marked_time());
     }
 
-    /// What the greeting tool answers is what its reference says.
+    /// The greeting tool's answers are those of its reference.
     #[test]
-    fn the_greetings_stand_in_both_files_alike() {
+    fn the_greetings_are_equal_in_both_files() {
         let text = |name: &str| {
             let file = BUNDLED.iter().find(|file| file.path.ends_with(name)).unwrap();
             std::str::from_utf8(file.bytes).unwrap()

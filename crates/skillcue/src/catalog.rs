@@ -1,5 +1,5 @@
-//! Where skills are found and what is known of each: discovery, a skill's files, filters. The catalog itself is
-//! [`Catalog`](crate::Catalog), a skill in it [`Skill`](crate::Skill).
+//! Discovery of skills, their files, and filters. The catalog itself is [`Catalog`](crate::Catalog), a skill in it
+//! [`Skill`](crate::Skill).
 
 pub use skillcue_catalog::{
     Checkout, ContentId, DirectoryEntry, Discovery, Effort, FileError, FileListing, FileStamp, Filter, Generation,

@@ -1,4 +1,4 @@
-//! What happened between two catalogs.
+//! Changes between two catalogs.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue_catalog::{Catalog, Skill, Source};
 
-/// Changes of the skills of a catalog, by their names: between two catalogs, or as a watcher was told.
+/// Changes of the skills of a catalog, by their names: between two catalogs, or as a watcher noticed them.
 ///
 /// ```
 /// use skillcue::{Changes, Skillcue};
@@ -43,11 +43,11 @@ pub struct Changes {
     pub updated: Vec<String>,
     /// Names that are gone, sorted.
     pub removed: Vec<String>,
-    /// Names of which other files than the skill file changed, sorted; [addresses](Skill::address) of those that another
-    /// skill hides. Catalogs do not remember these files: only a watcher knows.
+    /// Names of which other files than the skill file changed, sorted; [addresses](Skill::address) of those that
+    /// another skill hides. Catalogs do not remember these files: only a watcher knows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// How many names stayed as they were.
+    /// The number of names without a change.
     pub unchanged: usize,
     /// Whether anything changed that a listing shows: the generation, or what is enabled or available. Editing a body
     /// does not.
@@ -60,7 +60,7 @@ impl Changes {
     /// Compares two catalogs in one pass over both.
     pub fn between(old: &Catalog, new: &Catalog) -> Changes {
         let mut changes = Changes { findings: findings_differ(old, new), ..Changes::default() };
-        // Both are sorted by name; a name's skills stand together.
+        // Both are sorted by name; a name's skills are adjacent.
         let groups = |catalog| -> std::iter::Peekable<_> { by_name(catalog).peekable() };
         let (mut before, mut after) = (groups(old), groups(new));
         loop {
@@ -73,9 +73,9 @@ impl Changes {
             let old = before.next_if(|_| order.is_le());
             let new = after.next_if(|_| order.is_ge());
             match (old, new) {
-                (Some(old), Some(new)) if is_same(old, new) => changes.unchanged += 1,
+                (Some(old), Some(new)) if is_unchanged(old, new) => changes.unchanged += 1,
                 (Some(old), Some(new)) => {
-                    changes.listing = changes.listing || listed(old) != listed(new);
+                    changes.listing = changes.listing || listed_parts(old) != listed_parts(new);
                     changes.updated.push(name(new).to_owned());
                 }
                 (Some(old), None) => changes.removed.push(name(old).to_owned()),
@@ -87,12 +87,12 @@ impl Changes {
         changes
     }
 
-    /// Whether nothing happened at all.
+    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.names().next().is_none() && !self.findings
     }
 
-    /// Every name to which something happened.
+    /// Returns every name with a change.
     ///
     /// ```
     /// let changes = skillcue::Changes { updated: vec!["pdf".to_owned()], ..Default::default() };
@@ -111,28 +111,28 @@ fn name(group: &[Box<Skill>]) -> &str {
     group.first().map_or("", |skill| skill.name())
 }
 
-/// Whether all skills of a name are as they were.
-fn is_same(old: &[Box<Skill>], new: &[Box<Skill>]) -> bool {
+/// Returns whether all skills of a name are unchanged.
+fn is_unchanged(old: &[Box<Skill>], new: &[Box<Skill>]) -> bool {
     let same = |old: &Skill, new: &Skill| {
         old.stamp() == new.stamp()
             && old.digest() == new.digest()
             && (old.enabled(), old.available()) == (new.enabled(), new.available())
-            // The body of a `SKILL.yaml` stands in another file, which the stamp says nothing about.
+            // The body of a `SKILL.yaml` is in another file, which the stamp says nothing about.
             && old.body_tokens() == new.body_tokens()
             && old.is_located_like(new)
     };
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new))
 }
 
-type Where = (PathBuf, Source, Option<Box<str>>);
+type PlaceKey = (PathBuf, Source, Option<Box<str>>);
 
-fn places(skill: &Skill) -> impl Iterator<Item = Where> {
+fn locations(skill: &Skill) -> impl Iterator<Item = PlaceKey> {
     skill.locations().into_iter().map(|place| (place.path, place.root.source, place.root.plugin.clone()))
 }
 
-/// What listings show of the skills of one name. Sorted: whether of two copies one hides the other or both are one may
-/// depend on a body's size, and shows in no listing.
-fn listed(group: &[Box<Skill>]) -> Vec<(Where, u128, bool, bool)> {
+/// Returns the part of the skills of one name that listings show. Sorted: whether of two copies one hides the other or
+/// both are one may depend on a body's size, and shows in no listing.
+fn listed_parts(group: &[Box<Skill>]) -> Vec<(PlaceKey, u128, bool, bool)> {
     let mut listed = Vec::with_capacity(group.len());
     for skill in group {
         listed.extend(places(skill).map(|at| (at, skill.digest(), skill.enabled(), skill.available())));

@@ -1,7 +1,7 @@
-//! `skillcue.toml`: what a configuration file says, section by section.
+//! `skillcue.toml`, the configuration file, section by section.
 
 mod agent;
-mod words;
+mod help;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use skillcue_select::Mode;
 
 pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
 
-/// What a `skillcue.toml` says. Every part may be missing.
+/// The content of a `skillcue.toml`. Every part may be missing.
 ///
 /// ```
 /// use skillcue::config::Config;
@@ -25,25 +25,25 @@ pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Which skills there are.
+    /// The part about which skills there are.
     #[serde(default)]
     pub skills: SkillsConfig,
-    /// How they are loaded.
+    /// The part about loading.
     #[serde(default)]
     pub load: LoadConfig,
-    /// How skills are selected. [`Config::parse`] moves it to `disclose`.
+    /// The part about selection. [`Config::parse`] moves it to `disclose`.
     #[serde(default)]
     select: SelectSection,
-    /// What models are shown.
+    /// The part about what models are shown.
     #[serde(default)]
     pub disclose: DiscloseSection,
-    /// How far what skills bring along may go when it runs.
+    /// The part about running scripts and tools of skills.
     #[serde(default)]
     pub run: RunSection,
     /// Servers whose skills join the catalog.
     #[serde(default)]
     pub mcp: Vec<McpServer>,
-    /// How the agent works.
+    /// The part about the agent.
     #[serde(default)]
     pub agent: AgentSection,
 }
@@ -70,45 +70,45 @@ pub struct SkillsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadConfig {
-    /// How many loaded bodies are kept.
+    /// The number of loaded bodies that are kept.
     pub cache_entries: Option<usize>,
 }
 
-/// The part about how skills are selected, also below `[disclose]`: what stands here counts.
+/// The part about how skills are selected. Its settings may also be below `[disclose]`; these have priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelectSection {
-    /// How messages are matched.
+    /// The mode in which messages are matched.
     pub mode: Option<Mode>,
-    /// How many of the skills that match are documented.
+    /// The number of matching skills that are documented.
     pub max_skills: Option<usize>,
-    /// What to do when nothing matches.
+    /// The reaction to a message that nothing matches.
     pub fallback: Option<Fallback>,
 }
 
-/// The part about what models are shown. A limit of zero is none.
+/// The part about what models are shown. A limit of zero means no limit.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiscloseSection {
-    /// Where what the model is shown stands.
+    /// The division between the static part of a prompt and the turn.
     pub policy: Option<Policy>,
-    /// How messages are matched.
+    /// The mode in which messages are matched.
     pub mode: Option<Mode>,
-    /// What to do when nothing matches.
+    /// The reaction to a message that nothing matches.
     pub fallback: Option<Fallback>,
-    /// What counts tokens.
+    /// The token counter.
     pub counter: Option<Counter>,
-    /// How many of the skills that match are documented.
+    /// The number of matching skills that are documented.
     pub max_skills: Option<usize>,
-    /// How many are documented when all are asked for.
+    /// The number of skills that are documented when all are asked for.
     pub max_all_skills: Option<usize>,
-    /// How many tokens documentation may take in all.
+    /// The limit for the tokens of all documentation.
     pub max_total_tokens: Option<usize>,
-    /// How many that of one skill may take.
+    /// The limit for the tokens of one skill's documentation.
     pub max_per_skill_tokens: Option<usize>,
     /// The model's context window.
     pub window: Option<usize>,
-    /// The share of it that a list of skills may take.
+    /// The share of the window that a list of skills may take.
     pub catalog_share: Option<f64>,
     /// The confidence from which a likeness of texts counts as a match.
     pub min_confidence: Option<f32>,
@@ -118,7 +118,7 @@ pub struct DiscloseSection {
 }
 
 impl DiscloseSection {
-    /// Takes over what is said about selection.
+    /// Takes over the settings about selection.
     ///
     /// ```
     /// use skillcue::config::{Config, SelectSection};
@@ -150,7 +150,7 @@ impl DiscloseSection {
         self.pinned.extend(higher.pinned);
     }
 
-    /// What it comes to, with the usual values for what it does not say.
+    /// Returns the effective configuration, with defaults for settings that are missing.
     ///
     /// ```
     /// let config = skillcue::config::Config::parse("[disclose]\npolicy = \"hint\"\nmax_total_tokens = 0\n").unwrap();
@@ -187,19 +187,19 @@ impl DiscloseSection {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSection {
-    /// How many seconds a script may take, and a call of a tool.
+    /// The time limit for a script, and for a call of a tool, in seconds.
     pub timeout_s: Option<u64>,
-    /// How many bytes it may print.
+    /// The number of bytes that it may print.
     pub output_bytes: Option<usize>,
-    /// How many arguments it may be given.
+    /// The number of arguments that it may be given.
     pub arguments: Option<usize>,
-    /// How many bytes these may have in all.
+    /// The number of bytes that its arguments may have in all.
     pub argument_bytes: Option<usize>,
-    /// How much memory it may use, in MiB.
+    /// The memory that it may use, in MiB.
     pub memory_mb: Option<u64>,
-    /// How many processes it may have.
+    /// The number of processes that it may have.
     pub processes: Option<u64>,
-    /// How many may run at once.
+    /// The number of scripts and tools that may run at once.
     pub concurrent: Option<usize>,
     /// Whether to run it even where there is no sandbox.
     pub allow_unsandboxed: Option<bool>,
@@ -227,44 +227,44 @@ impl RunSection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
-    /// What its skills' names start with.
+    /// The server's name. Its skills' names start with it.
     pub name: String,
     /// The program to start, and its arguments.
-    #[serde(default, deserialize_with = "words")]
+    #[serde(default, deserialize_with = "command_words")]
     pub command: Vec<String>,
-    /// Where it listens.
+    /// The URL at which it listens.
     pub url: Option<String>,
     /// Variables for the program, beside those that every program needs.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where the program runs.
+    /// The working directory of the program.
     pub cwd: Option<PathBuf>,
     /// Headers to send to the URL.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The variable that holds the bearer token for the URL. The token itself never stands in a file.
+    /// The variable that holds the bearer token for the URL. The token itself is never in a file.
     pub token_env: Option<String>,
-    /// How long one request may take.
+    /// The time limit for one request, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Whether it is asked at all.
+    /// Whether it is used.
     pub enabled: Option<bool>,
 }
 
-/// `"program"` or `["program", "argument"]`.
-fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+/// Reads `"program"` or `["program", "argument"]`.
+fn command_words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a program, or a list of a program and its arguments")]
-    enum Words {
+    enum CommandWords {
         One(String),
         Many(Vec<String>),
     }
-    Ok(match Words::deserialize(deserializer)? {
-        Words::One(program) => vec![program],
-        Words::Many(words) => words,
+    Ok(match CommandWords::deserialize(deserializer)? {
+        CommandWords::One(program) => vec![program],
+        CommandWords::Many(words) => words,
     })
 }
 
-/// What a project's file said and may not decide.
+/// Settings of a project's file that a project may not decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distrusted {
     /// Directories outside of the project.
@@ -273,7 +273,7 @@ pub struct Distrusted {
     pub servers: Vec<McpServer>,
     /// Limits for what runs.
     pub run: RunSection,
-    /// How the agent works: a model's address is where the user's key would be sent.
+    /// The part about the agent: a model's address is where the user's key would be sent.
     pub agent: AgentSection,
     /// Skills that it switches on: of its own it may, of others not.
     pub enable: Vec<String>,
@@ -282,7 +282,7 @@ pub struct Distrusted {
 }
 
 impl Distrusted {
-    /// Whether there was nothing of it.
+    /// Returns whether there are no such settings.
     pub fn is_empty(&self) -> bool {
         self.dirs.is_empty()
             && self.servers.is_empty()
@@ -293,18 +293,18 @@ impl Distrusted {
     }
 }
 
-/// Why a `skillcue.toml` cannot be used.
+/// The reason why a `skillcue.toml` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What is wrong.
+    /// A sentence on what is wrong.
     pub message: String,
-    /// On which line, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// In which column, counted from 1 in characters.
+    /// The column, counted from 1 in characters.
     pub column: usize,
-    /// How many characters are concerned.
+    /// The number of characters that are wrong.
     pub width: usize,
-    /// What to do about it.
+    /// A sentence on what to do about it.
     pub help: String,
 }
 
@@ -329,19 +329,19 @@ impl Config {
             let before = text.get(..span.start).unwrap_or(text);
             let start = before.rfind('\n').map_or(0, |newline| newline + 1);
             ConfigError {
-                message: words::plain(error.message()),
+                message: help::plain(error.message()),
                 line: before.matches('\n').count() + 1,
                 column: before[start..].chars().count() + 1,
                 width: text
                     .get(span)
                     .map_or(1, |marked| marked.lines().next().unwrap_or_default().chars().count())
                     .max(1),
-                help: words::help(error.message()),
+                help: help::help(error.message()),
             }
         })
     }
 
-    /// The same, its relative paths made absolute by the directory of its file.
+    /// Returns the configuration with relative paths made absolute by the directory of its file.
     #[must_use]
     pub fn below(mut self, dir: &Path) -> Config {
         for path in self.skills.dirs.iter_mut().chain(&mut self.skills.plugins) {
@@ -353,9 +353,9 @@ impl Config {
         self
     }
 
-    /// Takes away what a project may not decide for its user: directories that are not its own, servers, limits for what
-    /// runs, and how the agent works. Returns them, and what it switches: that stays, and counts for its own skills only
-    /// ([`Enablement::foreign`](crate::Enablement::foreign)).
+    /// Takes away settings that a project may not decide for its user: directories that are not its own, servers,
+    /// limits for what runs, and the agent's. Returns them, and the skills that it switches: these stay in the
+    /// configuration, and count for its own skills only ([`Enablement::foreign`](crate::Enablement::foreign)).
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
         let run = std::mem::take(&mut self.run);
@@ -377,11 +377,11 @@ impl Config {
         Distrusted { dirs: refused, servers, run, agent, enable, disable }
     }
 
-    /// Adds what a file of higher standing says.
+    /// Adds the settings of a file of higher priority.
     pub fn merge(&mut self, higher: Config) {
         self.skills.dirs.extend(higher.skills.dirs);
         self.skills.plugins.extend(higher.skills.plugins);
-        // The later word on a skill replaces the earlier one.
+        // The later setting for a skill replaces the earlier one.
         let said: HashSet<&String> = higher.skills.enable.iter().chain(&higher.skills.disable).collect();
         self.skills.enable.retain(|name| !said.contains(name));
         self.skills.disable.retain(|name| !said.contains(name));

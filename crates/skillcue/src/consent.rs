@@ -1,5 +1,5 @@
-//! Consent: what a person has allowed projects, remote skills, scripts and toolsets, for exactly the content they looked at.
-//! A [`ConsentStore`] remembers it in a file; implement [`ConsentGate`] to decide by other rules.
+//! Consent: what a person has allowed projects, remote skills, scripts and toolsets, for exactly the content they
+//! looked at. A [`ConsentStore`] remembers it in a file; implement [`ConsentGate`] to decide by other rules.
 
 pub use skillcue_catalog::consent::{
     Answer, BROKEN_FILE_HINT, Consent, ConsentError, ConsentGate, ConsentStore, ContentId, Details, Observed,

@@ -2,6 +2,7 @@
 //! discloser itself.
 
 pub use skillcue_disclose::{
-    Bodies, ConfigError, CounterError, Disclosed, Discloser, Entry, How, Listed, Names, Rehydrated, Rehydration,
-    Remembered, Section, Segment, SessionError, Situation, Spent, TokenCounter, UnknownWord,
+    BodySource, CounterError, DiscloseConfigError, DisclosedSkill, Discloser, DisclosureCost, Inclusion, ListEntry,
+    ListOmissions, NameSample, RehydratedSkill, Rehydration, Segment, SessionError, SessionSkill, Situation, SkillList,
+    TokenCounter, UnknownWord,
 };

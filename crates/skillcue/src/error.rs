@@ -1,25 +1,25 @@
-//! What can go wrong when somebody asks for a skill.
+//! The errors of building a [`Skillcue`](crate::Skillcue) and of asking it for a skill.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 
 use skillcue_base::ErrorInfo;
 use skillcue_catalog::FileError;
-use skillcue_disclose::{ConfigError, CounterError};
+use skillcue_disclose::{CounterError, DiscloseConfigError};
 use skillcue_format::Diagnostic;
 use skillcue_load::LoadError;
 
 use crate::remote::RemoteError;
 
-/// Why a [`Skillcue`](crate::Skillcue) could not be built, or something of a skill could not be had.
+/// The reason why a [`Skillcue`](crate::Skillcue) could not be built, or why a skill or its files could not be had.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum Error {
     /// A number of the disclosure's configuration makes no sense.
     #[error(transparent)]
     #[info(code = "config", hint = "write a number from 0 to 1")]
-    Disclosure(#[from] ConfigError),
-    /// The counter of tokens that the disclosure's configuration wants is not in this build.
+    Disclosure(#[from] DiscloseConfigError),
+    /// The counter of tokens in the disclosure's configuration is not in this build.
     #[error(transparent)]
     #[info(code = "config", hint = "choose another counter")]
     Counter(#[from] CounterError),
@@ -27,52 +27,52 @@ pub enum Error {
     #[error("no skill is called {name:?}")]
     #[info(code = "not_found", hint = not_found_hint(close))]
     NotFound {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// Names that may have been meant.
         close: Vec<String>,
     },
-    /// There is such a skill, but it is broken.
+    /// The skill is there, but broken.
     #[error("the skill {name:?} is not usable: {}", first(diagnostics))]
-    #[info(code = "invalid", hint = "mend what its diagnostics say")]
+    #[info(code = "invalid", hint = "correct what its diagnostics report")]
     Invalid {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// Its file.
+        /// The skill's file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The findings about the file.
         diagnostics: Vec<Diagnostic>,
     },
-    /// It is switched off.
+    /// The skill is switched off.
     #[error("the skill {name:?} is disabled")]
     #[info(code = "disabled", hint = "enable it first")]
     Disabled {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
     },
-    /// A program that it requires is missing.
+    /// A program that the skill requires is missing.
     #[error("the skill {name:?} is unavailable: it requires {}", requires.join(", "))]
     #[info(code = "unavailable", hint = "install what it requires")]
     Unavailable {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What it requires.
+        /// The programs that the skill requires.
         requires: Vec<String>,
     },
-    /// Its body could not be loaded.
+    /// The body of the skill could not be loaded.
     #[error(transparent)]
     #[info(transparent)]
     Load(#[from] LoadError),
-    /// The server that lists it does not hand it out, or it is not allowed.
+    /// The server that lists the skill does not hand it out, or it is not allowed.
     #[error("the skill {name:?}: {source}")]
     #[info(transparent = source)]
     Remote {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// Why.
+        /// The server's error.
         source: RemoteError,
     },
-    /// One of its files could not be read.
+    /// A file of the skill could not be read.
     #[error(transparent)]
     #[info(transparent)]
     File(#[from] FileError),

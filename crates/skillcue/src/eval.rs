@@ -1,9 +1,9 @@
-//! Labelled messages, and how well selection does on them.
+//! Labelled messages, and the quality of selection on them.
 //!
 //! Two forms are read. Authors of one skill keep a JSON list of `{"query", "should_trigger"}` (or an object with that
 //! list under `evals` and the skill's name under `skill_name`); sets over many skills have one JSON object a line,
-//! `{"query", "relevant": [names]}`, where an empty list, `"none": true` or `"not_relevant": [names]` says what must not
-//! happen.
+//! `{"query", "relevant": [names]}`, where an empty list, `"none": true` or `"not_relevant": [names]` says what must
+//! not happen.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use skillcue_select::Mode;
 
 use crate::{Request, Skillcue};
 
-/// A message and what it should select.
+/// A message and the skills that it should select.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct EvalCase {
     /// The message.
     pub query: String,
     /// Skills of which at least one is needed. None: the message needs none of them, or none at all.
@@ -23,18 +23,18 @@ pub struct Case {
     pub not_relevant: Vec<String>,
 }
 
-/// Why a set cannot be used.
+/// The reason why a set of messages cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EvalError {
     /// The line of the file, where there is one.
     pub line: usize,
-    /// What is wrong with it.
+    /// A sentence on what is wrong with the line.
     pub message: String,
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct EvalRecord {
     query: String,
     should_trigger: Option<bool>,
     relevant: Option<Vec<String>>,
@@ -45,38 +45,38 @@ struct Record {
 
 /// A list that says which skill it is about.
 #[derive(Deserialize)]
-struct Named {
+struct NamedEvalSet {
     #[serde(alias = "skill")]
     skill_name: Option<String>,
     #[serde(alias = "queries", alias = "cases")]
-    evals: Vec<Record>,
+    evals: Vec<EvalRecord>,
 }
 
-impl Case {
+impl EvalCase {
     /// Reads a set in either form. `skill` is the one that `should_trigger` is about, unless the file names it.
     ///
     /// ```
-    /// use skillcue::eval::Case;
+    /// use skillcue::eval::EvalCase;
     ///
     /// let lines = "{\"query\": \"fill in this form\", \"relevant\": [\"pdf-forms\"]}\n{\"query\": \"hi\", \"relevant\": []}\n";
-    /// assert_eq!(Case::read(lines, None)?[0].relevant, ["pdf-forms"]);
+    /// assert_eq!(EvalCase::read(lines, None)?[0].relevant, ["pdf-forms"]);
     ///
     /// let list = "[{\"query\": \"fill in this form\", \"should_trigger\": true}]";
-    /// assert_eq!(Case::read(list, Some("pdf-forms"))?[0].relevant, ["pdf-forms"]);
+    /// assert_eq!(EvalCase::read(list, Some("pdf-forms"))?[0].relevant, ["pdf-forms"]);
     /// # Ok::<(), skillcue::eval::EvalError>(())
     /// ```
-    pub fn read(text: &str, skill: Option<&str>) -> Result<Vec<Case>, EvalError> {
+    pub fn read(text: &str, skill: Option<&str>) -> Result<Vec<EvalCase>, EvalError> {
         let text = text.trim_start_matches('\u{feff}');
-        let all = |records: Vec<Record>, skill| records.into_iter().map(|record| record.case(0, skill)).collect();
+        let all = |records: Vec<EvalRecord>, skill| records.into_iter().map(|record| record.case(0, skill)).collect();
         // One document: a list, or an object with a list. Otherwise one object a line.
         if text.trim_start().starts_with('[') {
             let records = serde_json::from_str(text).map_err(|error| broken(error.line(), &error))?;
             return all(records, skill);
         }
-        match serde_json::from_str::<Named>(text) {
+        match serde_json::from_str::<NamedEvalSet>(text) {
             Ok(named) => return all(named.evals, named.skill_name.as_deref().or(skill)),
             Err(error) if !is_lines(text) => {
-                // Before what an object lacks, what keeps it from being one.
+                // A syntax error is reported before a missing field.
                 let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err().unwrap_or(error);
                 return Err(broken(error.line(), &error));
             }
@@ -84,7 +84,7 @@ impl Case {
         }
         let mut cases = Vec::new();
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
-            let record: Record = serde_json::from_str(text).map_err(|error| broken(line, &error))?;
+            let record: EvalRecord = serde_json::from_str(text).map_err(|error| broken(line, &error))?;
             cases.push(record.case(line, skill)?);
         }
         Ok(cases)
@@ -95,7 +95,7 @@ impl Case {
     }
 }
 
-/// Whether a text is, or wants to be, one object a line.
+/// Returns whether a text is, or was meant to be, one object a line.
 fn is_lines(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     first.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok()
@@ -110,62 +110,62 @@ fn broken(line: usize, error: &serde_json::Error) -> EvalError {
     EvalError { line, message: format!("line {line} is not as expected: {what}") }
 }
 
-impl Record {
-    fn case(self, line: usize, skill: Option<&str>) -> Result<Case, EvalError> {
+impl EvalRecord {
+    fn case(self, line: usize, skill: Option<&str>) -> Result<EvalCase, EvalError> {
         let query = self.query;
         let Some(should) = self.should_trigger else {
             // A misspelt `relevant` must not pass for a message that needs nothing.
             if self.relevant.is_none() && self.not_relevant.is_none() && !self.none {
                 let start: String = query.chars().take(60).collect();
-                let message = format!(
-                    "nothing says what is right for {start:?}: `relevant`, `not_relevant`, `none` or `should_trigger`"
-                );
+                let message =
+                    format!("{start:?} has no label: add `relevant`, `not_relevant`, `none` or `should_trigger`");
                 return Err(EvalError { line, message });
             }
             let relevant = self.relevant.unwrap_or_default();
             let not_relevant = if self.none { Vec::new() } else { self.not_relevant.unwrap_or_default() };
-            return Ok(Case { query, relevant, not_relevant });
+            return Ok(EvalCase { query, relevant, not_relevant });
         };
         let Some(skill) = skill else {
-            let message = "`should_trigger` is about one skill, and nothing says which".to_owned();
+            let message = "`should_trigger` is about one skill, and none is named".to_owned();
             return Err(EvalError { line, message });
         };
         let this = vec![skill.to_owned()];
         let (relevant, not_relevant) = if should { (this, Vec::new()) } else { (Vec::new(), this) };
-        Ok(Case { query, relevant, not_relevant })
+        Ok(EvalCase { query, relevant, not_relevant })
     }
 }
 
-/// How to evaluate.
+/// Options of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EvalOptions {
-    /// How messages are matched.
+    /// The mode in which messages are matched.
     pub mode: Mode,
-    /// From which certainty on the best hit counts as selected, if nothing but its text speaks for it. A trigger or a
-    /// mention always selects, as it does in a disclosure.
+    /// The certainty from which the best hit counts as selected, if its text is the only reason. A trigger or a mention
+    /// always selects, as it does in a disclosure.
     pub threshold: f32,
 }
 
-/// How well selection does on a set.
+/// The quality of selection on a set of messages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// How many messages need a skill.
+    /// The number of messages that need a skill.
     pub positives: usize,
-    /// How many need none, or must not select some.
+    /// The number of messages that need none, or must not select some.
     pub negatives: usize,
-    /// Of the messages that need a skill, how many have one of theirs among the first 1, 3 and 5 hits.
-    /// Empty if none does.
+    /// The share of the messages that need a skill that have one of theirs among the first 1, 3 and 5 hits. Empty if
+    /// none needs one.
     pub recall_at: BTreeMap<u8, f64>,
-    /// Of the messages for which something was selected, how many got what they need first. None if nothing was.
+    /// The share of the messages for which a skill was selected that got one that they need first. `None` if none was
+    /// selected.
     pub precision: Option<f64>,
-    /// Of the messages that need none, how many had one selected (of those that must not select some: one of these
-    /// first). None without such messages.
+    /// The share of the messages that need no skill that had one selected (of those that must not select some: one of
+    /// these first). `None` without such messages.
     pub false_triggers: Option<f64>,
-    /// How sure it was, and how often it was right: for each tenth of certainty, the best hits that fell into it.
+    /// The certainty of best hits, and how often they were right: a bucket for each tenth of certainty.
     pub calibration: Vec<Bucket>,
     /// Skills that were taken for others, most frequent first.
     pub confusions: Vec<Confusion>,
-    /// What went wrong, the surest first.
+    /// The mistakes, the surest first.
     pub worst: Vec<Mistake>,
     /// Names in the set that no usable skill has.
     pub unknown: Vec<String>,
@@ -176,20 +176,20 @@ pub struct Evaluation {
 pub struct Bucket {
     /// The least certainty in it; the most is a tenth more.
     pub from: f32,
-    /// How many there were.
+    /// The number of hits.
     pub hits: usize,
-    /// How many of them were right.
+    /// The number of hits that were right.
     pub right: usize,
 }
 
 /// One skill taken for another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Confusion {
-    /// What was needed; nothing for a message that needs none.
+    /// The skill that was needed; `None` for a message that needs none.
     pub expected: Option<String>,
-    /// What came first; nothing if nothing was selected.
+    /// The skill that came first; `None` if none was selected.
     pub got: Option<String>,
-    /// How often.
+    /// The number of messages.
     pub count: usize,
 }
 
@@ -198,25 +198,25 @@ pub struct Confusion {
 pub struct Mistake {
     /// The message.
     pub query: String,
-    /// What it needs.
+    /// The skills of which the message needs one.
     pub expected: Vec<String>,
-    /// What came first.
+    /// The skill that came first.
     pub got: Option<String>,
-    /// How sure that was.
+    /// The certainty of that skill.
     pub confidence: f32,
 }
 
-/// How many of the worst cases are kept.
-const WORST: usize = 20;
+/// The number of mistakes that are kept.
+const MAX_MISTAKES: usize = 20;
 
 impl Evaluation {
-    /// Runs a set.
-    pub fn of(skills: &Skillcue, cases: &[Case], options: &EvalOptions) -> Evaluation {
+    /// Selects skills for each message of a set, and compares.
+    pub fn of(skills: &Skillcue, cases: &[EvalCase], options: &EvalOptions) -> Evaluation {
         let mut tally = Tally::default();
         for case in cases {
             let hits = skills.select(&Request::new(&case.query).mode(options.mode).limit(5)).hits;
             let names: Vec<&str> = hits.iter().map(|hit| hit.name.as_str()).collect();
-            // What decides, and not how well the first fits by itself.
+            // The certainty decides, and not how well the first fits by itself.
             let confidence = hits.first().map_or(0.0, |hit| hit.certainty);
             let sure = hits.first().is_some_and(|hit| hit.is_sure(options.threshold));
             tally.add(case, &names, confidence, sure);
@@ -249,7 +249,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, case: &Case, names: &[&str], confidence: f32, sure: bool) {
+    fn add(&mut self, case: &EvalCase, names: &[&str], confidence: f32, sure: bool) {
         let is_relevant = |name: &&str| case.relevant.iter().any(|wanted| wanted == name);
         let first = names.first().copied();
         let selected = first.filter(|_| sure);
@@ -295,7 +295,7 @@ impl Tally {
 
     fn close(mut self, unknown: Vec<String>) -> Evaluation {
         self.mistakes.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
-        self.mistakes.truncate(WORST);
+        self.mistakes.truncate(MAX_MISTAKES);
         let mut confusions: Vec<Confusion> =
             self.confusions.into_iter().map(|((expected, got), count)| Confusion { expected, got, count }).collect();
         confusions.sort_by_key(|confusion| std::cmp::Reverse(confusion.count));
@@ -332,28 +332,28 @@ mod tests {
     #[test]
     fn both_forms_are_read() {
         let named = "{\"skill_name\": \"pdf\", \"evals\": [{\"query\": \"a\", \"should_trigger\": false}]}";
-        let cases = Case::read(named, None).unwrap();
+        let cases = EvalCase::read(named, None).unwrap();
         assert_eq!((cases[0].relevant.len(), &cases[0].not_relevant[..]), (0, &["pdf".to_owned()][..]));
         let lines =
             "\u{feff}{\"query\": \"a\", \"none\": true}\n\n{\"query\": \"b\", \"not_relevant\": [\"x\"], \"id\": 3}\n";
-        let cases = Case::read(lines, None).unwrap();
+        let cases = EvalCase::read(lines, None).unwrap();
         assert!(cases[0].needs_none() && !cases[1].needs_none());
-        assert_eq!(Case::read("", None).unwrap(), []);
+        assert_eq!(EvalCase::read("", None).unwrap(), []);
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        let error = Case::read("{\"query\": \"a\", \"relevant\": []}\n{\"question\": 1}\n", None).unwrap_err();
+    fn an_error_has_its_line() {
+        let error = EvalCase::read("{\"query\": \"a\", \"relevant\": []}\n{\"question\": 1}\n", None).unwrap_err();
         assert_eq!(error.line, 2);
         assert!(error.message.contains("`query`"), "{error}");
-        let error = Case::read("[{\"query\": \"a\", \"should_trigger\": true}]", None).unwrap_err();
-        assert!(error.message.contains("which"), "{error}");
-        assert!(Case::read("[\n{\"query\"", None).is_err());
+        let error = EvalCase::read("[{\"query\": \"a\", \"should_trigger\": true}]", None).unwrap_err();
+        assert!(error.message.contains("none is named"), "{error}");
+        assert!(EvalCase::read("[\n{\"query\"", None).is_err());
     }
 
     #[test]
-    fn what_is_wrong_is_said_of_the_form_that_was_meant() {
-        let wrong = |text: &str| Case::read(text, Some("pdf")).unwrap_err();
+    fn an_error_is_about_the_form_that_was_meant() {
+        let wrong = |text: &str| EvalCase::read(text, Some("pdf")).unwrap_err();
         let lines = wrong("{\"query\": \"a\", \"relevant\": []}\n{\"query\": \"a\", \"relevant\": [\"x\"}\n");
         assert_eq!(lines.message, "line 2 is not as expected: expected `,` or `]`");
         let first = wrong("{\"query\": \"a\", \"relevant\": [}\n{\"query\": \"a\", \"relevant\": []}\n");
@@ -365,17 +365,17 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused() {
-        let error =
-            Case::read("{\"query\": \"a\", \"none\": true}\n{\"query\": \"a\", \"relevent\": []}", None).unwrap_err();
+    fn a_record_without_a_label_is_refused() {
+        let error = EvalCase::read("{\"query\": \"a\", \"none\": true}\n{\"query\": \"a\", \"relevent\": []}", None)
+            .unwrap_err();
         assert_eq!(error.line, 2);
-        assert!(error.message.starts_with("nothing says what is right for \"a\": `relevant`"), "{error}");
-        assert!(Case::read("[{\"query\": \"a\", \"triggers\": true}]", Some("pdf")).is_err());
+        assert!(error.message.starts_with("\"a\" has no label: add `relevant`"), "{error}");
+        assert!(EvalCase::read("[{\"query\": \"a\", \"triggers\": true}]", Some("pdf")).is_err());
     }
 
     #[test]
     fn messages_are_counted_by_what_they_need() {
-        let case = |relevant: &[&str], not: &[&str]| Case {
+        let case = |relevant: &[&str], not: &[&str]| EvalCase {
             query: "q".into(),
             relevant: relevant.iter().map(|name| (*name).to_owned()).collect(),
             not_relevant: not.iter().map(|name| (*name).to_owned()).collect(),

@@ -24,12 +24,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host puts two texts before the model: `shown.stable`, which stays as it is while the skills do, and `shown.turn`,
-//! which is for this message. A [`Request`] says more about a message: its files and languages, the policy, the budget, the mode.
-//! [`Skillcue::select`] and [`Skillcue::explain`] take the same one, and say which skills fit and why.
+//! A host puts two texts before the model: `shown.stable`, which does not change while the skills do not, and
+//! `shown.turn`, which is for this message. A [`Request`] says more about a message: its files and languages, the
+//! policy, the budget, the mode. [`Skillcue::select`] and [`Skillcue::explain`] take the same one, and say which skills
+//! fit and why.
 //!
-//! Models load the rest themselves: [`Skillcue::tools`] lists the tools for it, [`Skillcue::call_tool`] runs them. For a
-//! host that does it by hand there are three levels:
+//! Models load the rest themselves: [`Skillcue::tools`] lists the tools for it, [`Skillcue::call_tool`] runs them. For
+//! a host that does it by hand there are three levels:
 //!
 //! 1. **metadata** of every skill, found on disk without reading a single body: [`Skillcue::catalog`];
 //! 2. the **body** of one skill, with its arguments: [`Skillcue::load`];
@@ -61,17 +62,18 @@
 //! A program names the directories to look at; the crate `skillcue-host` does what the command line does. Nothing is
 //! `async`: a host that is calls it in `tokio::task::spawn_blocking`, as [`Skillcue::disclose`] shows.
 
+mod builder;
 pub mod bundled;
 pub mod catalog;
 mod changes;
 pub mod config;
 pub mod consent;
 pub mod disclose;
-mod disclosing;
+mod disclosure;
 mod error;
 pub mod eval;
 pub mod format;
-mod kept;
+mod index_files;
 pub mod load;
 pub mod remote;
 mod request;
@@ -84,6 +86,7 @@ pub mod tools;
 pub mod watch;
 pub mod workdir;
 
+pub use builder::Builder;
 pub use changes::Changes;
 pub use error::{Error, Hints};
 pub use request::Request;
@@ -94,14 +97,14 @@ pub use skillcue_disclose::{Budget, Counter, Decision, DiscloseConfig, Disclosur
 pub use skillcue_format::{Diagnostic, Manifest, Tokens};
 pub use skillcue_load::{LoadRequest, Loaded};
 pub use skillcue_select::{Explanation, Hit, Mode, Selection, Turn};
-pub use skills::{Builder, Skillcue};
+pub use skills::Skillcue;
 
 /// Compiles the examples of the documentation.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../docs/tools.md")]
-    struct Tools;
+    struct ToolsGuide;
     #[cfg(feature = "watch")]
     #[doc = include_str!("../../../docs/watch.md")]
-    struct Watch;
+    struct WatchGuide;
 }

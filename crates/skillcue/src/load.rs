@@ -1,4 +1,4 @@
-//! Level 2: how bodies are loaded and cached, their forms and outlines. [`LoadRequest`](crate::LoadRequest) asks for one,
-//! [`Loaded`](crate::Loaded) is the answer.
+//! Level 2: the loader of bodies and its cache, their forms and outlines. [`LoadRequest`](crate::LoadRequest) asks for
+//! one, [`Loaded`](crate::Loaded) is the answer.
 
 pub use skillcue_load::{Body, CacheStats, Dialect, Form, Heading, LoadError, Loader, LoaderConfig, Outline};

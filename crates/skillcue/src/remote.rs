@@ -1,7 +1,7 @@
-//! Skills that a remote server serves, as the rest of the house sees them.
+//! Skills that a remote server serves, as the other modules see them.
 //!
-//! What a server lists joins the catalog at once; a body or a file is fetched when somebody loads or reads it, and
-//! only if a person has allowed the content. How servers are reached is not known here: see the crate `skillcue-mcp`.
+//! Skills that a server lists join the catalog at once; a body or a file is fetched when it is loaded or read, and only
+//! if a person has allowed the content. How servers are reached is not known here: see the crate `skillcue-mcp`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::Error;
 ///
 /// It is called from many threads. None of its methods may wait longer than the time limit its user has set.
 pub trait Remote: Send + Sync + fmt::Debug {
-    /// What the user calls the server. Never what the server calls itself.
+    /// Returns the user's name for the server. Never the server's own.
     fn label(&self) -> &str;
 
-    /// The skills as the server last listed them. It never asks the server.
+    /// Returns the skills as the server last listed them. Never asks the server.
     fn entries(&self) -> Arc<[Arc<RemoteEntry>]>;
 
     /// Returns whether a person has allowed exactly this content.
     fn is_allowed(&self, entry: &RemoteEntry) -> bool;
 
-    /// One file of an allowed skill, its size and digest verified, of a `SKILL.md` the front matter, too. `path` is
-    /// relative to the skill's root, and must be listed in the entry.
+    /// Reads one file of an allowed skill, its size and digest verified, of a `SKILL.md` the front matter, too. `path`
+    /// is relative to the skill's root, and must be listed in the entry.
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError>;
 }
 
@@ -36,31 +36,31 @@ pub trait Remote: Send + Sync + fmt::Debug {
 pub struct RemoteEntry {
     /// The URI of its `SKILL.md`.
     pub uri: String,
-    /// Its front matter, as the server sent it.
+    /// The front matter, as the server sent it.
     pub front_matter: Map<String, Value>,
-    /// Its files, the `SKILL.md` among them, sorted by URI. None if the server makes them up as it goes: such a skill
-    /// cannot be allowed, and so not be loaded.
+    /// The files, the `SKILL.md` among them, sorted by URI. `None` if the server generates them on request: such a
+    /// skill cannot be allowed, and so not be loaded.
     pub files: Option<Vec<RemoteFile>>,
 }
 
 /// One file of a skill that a server lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteFile {
-    /// Its URI.
+    /// The file's URI.
     pub uri: String,
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub size: u64,
 }
 
 impl RemoteEntry {
-    /// The skill's name.
+    /// Returns the skill's name.
     pub fn name(&self) -> &str {
         self.front_matter.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The URI of the skill's directory, without a slash at its end.
+    /// Returns the URI of the skill's directory, without a slash at its end.
     ///
     /// ```
     /// let entry = skillcue::remote::RemoteEntry {
@@ -74,19 +74,19 @@ impl RemoteEntry {
         self.uri.strip_suffix("/SKILL.md").unwrap_or(&self.uri)
     }
 
-    /// The file at a path relative to the skill's root, as its URI spells it once decoded.
+    /// Returns the file at a path relative to the skill's root, as its URI spells it once decoded.
     pub fn file(&self, path: &str) -> Option<&RemoteFile> {
         self.files.as_deref()?.iter().find(|file| self.path_of(file).is_some_and(|known| known == path))
     }
 
-    /// Where a file stands below the skill's root.
+    /// Returns the path of a file relative to the skill's root.
     pub fn path_of<'f>(&self, file: &'f RemoteFile) -> Option<std::borrow::Cow<'f, str>> {
         let path = file.uri.strip_prefix(self.root())?.strip_prefix('/')?;
         Some(skillcue_catalog::uri::decode_once(path))
     }
 }
 
-/// Why a remote skill cannot be had.
+/// The reason why a remote skill cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -98,9 +98,9 @@ pub enum RemoteError {
     #[error("the server cannot be asked: {0}")]
     #[info(code = "unreadable", hint = "try again when the server can be reached")]
     Unreachable(String),
-    /// What the server sent is not what it had listed.
+    /// The server sent something other than what it had listed.
     #[error("what the server sent is refused: {0}")]
-    #[info(code = "unreadable", hint = "the server is broken or lies; tell whoever runs it")]
+    #[info(code = "unreadable", hint = "the server is broken or lies; tell its operator")]
     Unverified(String),
     /// The file is not among those that the server lists.
     #[error("the skill has no file {0:?}")]
@@ -125,11 +125,11 @@ const WIDENING: [&str; 13] = [
     "model",
 ];
 
-/// Longest brief description that is taken from a server, in characters.
+/// The length of the longest brief description that is taken from a server, in characters.
 const MAX_BRIEF: usize = 200;
 
-/// What the servers list, as the catalog takes it.
-pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
+/// Returns the skills that the servers list, as the catalog takes them.
+pub(crate) fn remote_skills(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
     let mut skills = Vec::new();
     for remote in remotes {
         let server: Arc<str> = remote.label().into();
@@ -143,11 +143,11 @@ pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
     skills
 }
 
-/// What the catalog knows of a server's skill: what would widen rights or push others aside is left out, and whoever
-/// reads a description sees where it comes from.
+/// Returns the part of a server's front matter that the catalog takes: fields that would widen rights or displace other
+/// skills are left out, and the description says which server it comes from.
 fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<String, Value> {
     let keeps = |key: &str| {
-        // Triggers decide what a model is shown instead of other skills: for that, a person must have looked at it.
+        // Triggers decide which skill a model is shown instead of others: for that, a person must have looked at it.
         !WIDENING.contains(&key) && (allowed || key != "triggers")
     };
     let mark = |fields: &mut Map<String, Value>| {
@@ -163,7 +163,7 @@ fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<St
         }
     };
     let mut front = entry.front_matter.clone();
-    // Extensions of ours may stand in `metadata`, too; it may be JSON in a string, which is then not looked into.
+    // Our extensions may be in `metadata`, too; it may be JSON in a string, which is then not looked into.
     match front.get_mut("metadata") {
         Some(Value::Object(metadata)) => mark(metadata),
         Some(_) => drop(front.remove("metadata")),
@@ -174,15 +174,15 @@ fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<St
 }
 
 /// A skill, its entry, and the server that lists it.
-pub(crate) struct Served<'r> {
+pub(crate) struct ServedSkill<'r> {
     pub(crate) remote: &'r dyn Remote,
     pub(crate) entry: Arc<RemoteEntry>,
     /// The address of exactly this skill: errors name it, and hints say to allow it.
     name: String,
 }
 
-impl<'r> Served<'r> {
-    pub(crate) fn of(remotes: &'r [Arc<dyn Remote>], server: &str, skill: &Skill) -> Result<Served<'r>, Error> {
+impl<'r> ServedSkill<'r> {
+    pub(crate) fn of(remotes: &'r [Arc<dyn Remote>], server: &str, skill: &Skill) -> Result<ServedSkill<'r>, Error> {
         let name = skill.id();
         let uri = skill.path();
         let found = remotes.iter().find(|remote| remote.label() == server).and_then(|remote| {
@@ -193,7 +193,7 @@ impl<'r> Served<'r> {
             let source = RemoteError::Unreachable(format!("{server:?} does not list the skill any more"));
             return Err(Error::Remote { name, source });
         };
-        Ok(Served { remote, entry, name })
+        Ok(ServedSkill { remote, entry, name })
     }
 
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
@@ -211,7 +211,7 @@ impl<'r> Served<'r> {
         self.remote.read(&self.entry, &meant).map_err(failed)
     }
 
-    /// The whole `SKILL.md`.
+    /// Reads the whole `SKILL.md`.
     pub(crate) fn text(&self) -> Result<String, Error> {
         String::from_utf8(self.read("SKILL.md")?).map_err(|_| {
             let source = RemoteError::Unverified("`SKILL.md` is not UTF-8 text".to_owned());
@@ -219,7 +219,7 @@ impl<'r> Served<'r> {
         })
     }
 
-    /// The files as the server lists them.
+    /// Returns the files as the server lists them.
     pub(crate) fn listing(&self) -> FileListing {
         let listed = self.entry.files.iter().flatten();
         let mut files: Vec<ListedFile> = listed
@@ -230,7 +230,7 @@ impl<'r> Served<'r> {
     }
 }
 
-/// The body of a whole `SKILL.md`.
+/// Returns the body of a whole `SKILL.md`.
 pub(crate) fn body_of(text: &str) -> &str {
     match scan(text.as_bytes(), true) {
         FrontMatterScan::Found(front) => text.get(front.body..).unwrap_or_default(),

@@ -1,13 +1,13 @@
-//! [`Request`]: one message, and how to select and disclose skills for it.
+//! [`Request`]: one message, and options for selecting and disclosing skills for it.
 
 use skillcue_disclose::{Budget, Policy, Session};
 use skillcue_select::{Mode, SelectOptions, Turn, languages_of};
 
-/// A message, what is known about it, and how skills are selected and disclosed for it.
+/// A message, facts about it, and options for selecting and disclosing skills for it.
 ///
 /// [`Skillcue::select`](crate::Skillcue::select), [`explain`](crate::Skillcue::explain) and
-/// [`disclose`](crate::Skillcue::disclose) take the same request. What it does not say is as the
-/// [`Builder`](crate::Builder) was told.
+/// [`disclose`](crate::Skillcue::disclose) take the same request. Options that it does not set are those of the
+/// [`Builder`](crate::Builder).
 ///
 /// ```
 /// use skillcue::{Budget, Mode, Policy, Request, Session, Tokens};
@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
     }
 
     /// Adds paths of files that are merely at hand, such as those with uncommitted changes. They, and their languages,
-    /// add to skills that anything else speaks for, and select none by themselves.
+    /// raise the score of skills that are selected for another reason, and select none by themselves.
     pub fn nearby(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Request<'a> {
         self.turn = self.turn.nearby(paths);
         self
@@ -67,16 +67,16 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the conversation that the message belongs to: what it has been shown is not shown again, what it has used
-    /// counts, and disclosing adds to it.
+    /// Sets the conversation that the message belongs to: texts that it has been shown are not shown again, skills that
+    /// it has used score higher, and disclosing adds to it.
     pub fn session(mut self, session: &'a mut Session) -> Request<'a> {
         self.turn = self.turn.recent(session.recent());
         self.session = Some(session);
         self
     }
 
-    /// Sets where the disclosed text is placed. With a policy or a budget other than the builder's, the parts that depend
-    /// on the whole catalog are made for this request alone.
+    /// Sets where the disclosed text is placed. With a policy or a budget other than the builder's, the parts that
+    /// depend on the whole catalog are made for this request alone.
     pub fn policy(mut self, policy: Policy) -> Request<'a> {
         self.policy = Some(policy);
         self
@@ -94,13 +94,14 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets how many hits are returned at most, best first. [`Selection::matched`](crate::Selection::matched) counts all.
+    /// Sets how many hits are returned at most, best first. [`Selection::matched`](crate::Selection::matched) counts
+    /// all.
     pub fn limit(mut self, limit: usize) -> Request<'a> {
         self.limit = Some(limit);
         self
     }
 
-    /// Returns how to select, with the builder's mode where the request has none.
+    /// Returns the options for selecting, with the builder's mode where the request has none.
     pub(crate) fn options(&self, mode: Mode) -> SelectOptions {
         let usual = SelectOptions::default();
         SelectOptions { mode: self.mode.unwrap_or(mode), limit: self.limit.unwrap_or(usual.limit) }

@@ -1,4 +1,4 @@
-//! How messages are matched: reasons, mentions, intents, and the selector itself. What it finds is a
+//! Matching of messages: reasons, mentions, intents, and the selector itself. Its result is a
 //! [`Selection`](crate::Selection) of [`Hit`](crate::Hit)s.
 
 pub use skillcue_select::{

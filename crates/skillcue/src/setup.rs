@@ -1,69 +1,69 @@
-//! What a host says anew each time somebody looks for skills.
+//! The part of a set-up that is asked for anew before each look for skills.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use skillcue_catalog::{Enablement, SkillRoot};
 
-/// What may change while a host runs: skills are installed, enabled and disabled.
+/// The part of a set-up that may change while a host runs: skills are installed, enabled and disabled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// Where to look, beyond the roots that stay.
+    /// Further roots, beside those of the builder.
     pub roots: Vec<SkillRoot>,
-    /// What is switched on and off.
+    /// The skills that are switched on and off.
     pub enablement: Enablement,
 }
 
-/// Who knows the set-up by now, and what they said last.
+/// The function that returns the current set-up, and its last answer.
 #[derive(Clone, Default)]
-pub(crate) struct Asking {
+pub(crate) struct SetupProvider {
     ask: Option<Arc<dyn Fn() -> Setup + Send + Sync>>,
-    said: Arc<Mutex<Option<Setup>>>,
+    last: Arc<Mutex<Option<Setup>>>,
 }
 
-impl Asking {
-    pub(crate) fn new(ask: impl Fn() -> Setup + Send + Sync + 'static) -> Asking {
-        Asking { ask: Some(Arc::new(ask)), said: Arc::default() }
+impl SetupProvider {
+    pub(crate) fn new(ask: impl Fn() -> Setup + Send + Sync + 'static) -> SetupProvider {
+        SetupProvider { ask: Some(Arc::new(ask)), last: Arc::default() }
     }
 
-    /// The set-up by now, if somebody knows, and whether its roots are others than the last time.
+    /// Returns the current set-up, if there is a function for it, and whether its roots are others than the last time.
     pub(crate) fn now(&self) -> Option<(Setup, bool)> {
         let now = self.ask.as_ref()?();
-        let last = skillcue_base::lock(&self.said).replace(now.clone());
+        let last = skillcue_base::lock(&self.last).replace(now.clone());
         let moved = last.is_some_and(|last| last.roots != now.roots);
         Some((now, moved))
     }
 
-    /// The roots that were said last.
+    /// Returns the roots of the last answer.
     #[cfg(feature = "watch")]
     pub(crate) fn roots(&self) -> Vec<SkillRoot> {
-        skillcue_base::lock(&self.said).iter().flat_map(|said| said.roots.clone()).collect()
+        skillcue_base::lock(&self.last).iter().flat_map(|last| last.roots.clone()).collect()
     }
 
-    /// What is something else than the last time.
+    /// Returns which part of the set-up differs from the last answer.
     #[cfg(feature = "watch")]
-    pub(crate) fn has_moved(&self) -> Moved {
-        let Some(ask) = &self.ask else { return Moved::Nothing };
+    pub(crate) fn change(&self) -> SetupChange {
+        let Some(ask) = &self.ask else { return SetupChange::Nothing };
         let now = ask();
-        match &*skillcue_base::lock(&self.said) {
-            Some(said) if said.roots != now.roots => Moved::Roots,
-            Some(said) if said.enablement == now.enablement => Moved::Nothing,
-            _ => Moved::Switches,
+        match &*skillcue_base::lock(&self.last) {
+            Some(last) if last.roots != now.roots => SetupChange::Roots,
+            Some(last) if last.enablement == now.enablement => SetupChange::Nothing,
+            _ => SetupChange::Switches,
         }
     }
 }
 
-/// What of a set-up is something else than before.
+/// A difference between two set-ups.
 #[cfg(feature = "watch")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moved {
+pub(crate) enum SetupChange {
     Nothing,
     Switches,
     Roots,
 }
 
-impl fmt::Debug for Asking {
+impl fmt::Debug for SetupProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asking").field("ask", &self.ask.is_some()).finish_non_exhaustive()
+        f.debug_struct("SetupProvider").field("ask", &self.ask.is_some()).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! A catalog and what is made of it when first asked for.
+//! A catalog with its indexes, which are made when first needed.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,19 +13,19 @@ use skillcue_load::{Loader, LoaderConfig};
 use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
 
 use crate::Error;
-use crate::kept::Kept;
+use crate::index_files::IndexFiles;
 
-/// Fewer bodies than this are read before other threads have started.
-const MANY: usize = 16;
-/// Fewer skills than this are indexed faster than a file is read and checked.
-const WORTH_KEEPING: usize = 50;
+/// The number of bodies from which they are read in parallel. Fewer are read before other threads have started.
+const MIN_PARALLEL: usize = 16;
+/// The number of skills from which indexes are kept. Fewer are indexed faster than a file is read and checked.
+const MIN_KEPT_SKILLS: usize = 50;
 
-/// What kept selectors, what was read of bodies, and indexes over texts are called.
+/// The kinds of index files: selectors, terms of bodies, and indexes over texts.
 const SELECT: &str = "select";
 const BODIES: &str = "bodies";
 const TEXTS: &str = "texts";
 
-/// One catalog, and the indexes over it. Whoever holds one sees one generation throughout, whatever is swapped in
+/// One catalog, and the indexes over it. A caller that holds one sees one generation throughout, whatever is swapped in
 /// meanwhile.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
@@ -33,14 +33,14 @@ pub(crate) struct Snapshot {
     selector: OnceLock<Selector>,
     discloser: OnceLock<Discloser>,
     texts: ArcSwapOption<TextIndex>,
-    /// Whether somebody has begun to index bodies.
+    /// Whether a thread has begun to index bodies.
     reading: AtomicBool,
-    disclosing: Disclosing,
-    kept: Option<Kept>,
+    disclosing: DisclosureSetup,
+    index_files: Option<IndexFiles>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(catalog: Arc<Catalog>, disclosing: Disclosing, kept: Option<Kept>) -> Snapshot {
+    pub(crate) fn new(catalog: Arc<Catalog>, disclosing: DisclosureSetup, index_files: Option<IndexFiles>) -> Snapshot {
         Snapshot {
             catalog,
             selector: OnceLock::new(),
@@ -48,21 +48,21 @@ impl Snapshot {
             texts: ArcSwapOption::empty(),
             reading: AtomicBool::new(false),
             disclosing,
-            kept,
+            index_files,
         }
     }
 
-    /// The index over triggers: kept from an earlier start, or built.
+    /// Returns the index over triggers: kept from an earlier start, or built.
     pub(crate) fn selector(&self) -> &Selector {
         self.selector.get_or_init(|| {
-            let kept = self.kept.as_ref().filter(|_| self.catalog.all().len() >= WORTH_KEEPING);
-            let old = kept.and_then(|kept| kept.read(SELECT)).and_then(|bytes| Selector::from_bytes(&bytes));
+            let files = self.index_files.as_ref().filter(|_| self.catalog.all().len() >= MIN_KEPT_SKILLS);
+            let old = files.and_then(|files| files.read(SELECT)).and_then(|bytes| Selector::from_bytes(&bytes));
             if let Some(selector) = old.filter(|selector| selector.fits(&self.catalog)) {
                 return selector;
             }
             let selector = Selector::of(&self.catalog);
-            if let Some(kept) = kept {
-                kept.write(SELECT, &selector.to_bytes());
+            if let Some(files) = files {
+                files.write(SELECT, &selector.to_bytes());
             }
             selector
         })
@@ -87,8 +87,8 @@ impl Snapshot {
         if !texts.is_damaged() {
             return answer;
         }
-        if let Some(kept) = &self.kept {
-            kept.remove(TEXTS);
+        if let Some(files) = &self.index_files {
+            files.remove(TEXTS);
         }
         let texts = Arc::new(self.make_texts());
         self.texts.store(Some(Arc::clone(&texts)));
@@ -96,7 +96,7 @@ impl Snapshot {
         ask(&texts)
     }
 
-    /// The index over texts: with bodies if they have been read, else over level 1.
+    /// Returns the index over texts: with bodies if they have been read, else over level 1.
     pub(crate) fn texts(&self) -> Arc<TextIndex> {
         if let Some(texts) = self.texts.load_full() {
             return texts;
@@ -108,25 +108,25 @@ impl Snapshot {
             self.reading.store(true, Ordering::Release);
         }
         let texts = Arc::new(kept.unwrap_or_else(|| self.make_texts()));
-        // Whoever was faster has made the same, or a better one.
+        // A thread that was faster has made an equal one, or a better one.
         let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
         before.as_ref().map_or(texts, Arc::clone)
     }
 
-    /// The index over texts that an earlier start made of the same skills with the same bodies.
+    /// Returns the index over texts that an earlier start made of the same skills with the same bodies.
     fn kept_texts(&self) -> Option<TextIndex> {
-        TextIndex::read_back(&self.kept.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
+        TextIndex::read_back(&self.index_files.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
     }
 
-    /// Makes the index of what is known.
+    /// Makes the index over texts, with the bodies that are known.
     fn make_texts(&self) -> TextIndex {
         let known = self.kept_bodies();
         known.map_or_else(|| TextIndex::of(&self.catalog), |terms| TextIndex::with_bodies(&self.catalog, &terms))
     }
 
-    /// What earlier starts have read of bodies.
+    /// Returns the terms of bodies that earlier starts have read.
     fn kept_bodies(&self) -> Option<BodyTerms> {
-        BodyTerms::from_bytes(&self.kept.as_ref()?.read(BODIES)?)
+        BodyTerms::from_bytes(&self.index_files.as_ref()?.read(BODIES)?)
     }
 
     /// Reads the bodies that are not known from earlier, and indexes all. Returns how many were read. Only the first
@@ -147,14 +147,14 @@ impl Snapshot {
         let local = |skill: &&Skill| skill.server().is_none();
         let unread: Vec<&Skill> =
             self.catalog.skills().filter(local).filter(|skill| terms.get(body_key(skill)).is_none()).collect();
-        // Its own loader, with room for one: indexing must not drive out what is in use.
+        // Its own loader, with room for one: indexing must not evict bodies that are in use.
         let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
         // A body that cannot be read says nothing; loading it says why.
         let of_skill = |skill: &&Skill| {
             let body = loader.body(&skill.body_file()).ok()?;
             Some((body_key(skill), BodyTerms::of_body(body.as_str())))
         };
-        let found: Vec<_> = if unread.len() < MANY {
+        let found: Vec<_> = if unread.len() < MIN_PARALLEL {
             unread.iter().filter_map(of_skill).collect()
         } else {
             unread.par_iter().filter_map(of_skill).collect()
@@ -165,17 +165,17 @@ impl Snapshot {
         }
         let texts = Arc::new(TextIndex::with_bodies(&self.catalog, &terms));
         self.texts.store(Some(Arc::clone(&texts)));
-        if let Some(kept) = &self.kept {
+        if let Some(files) = &self.index_files {
             if read + gone > 0 {
-                kept.write(BODIES, &terms.to_bytes());
+                files.write(BODIES, &terms.to_bytes());
             }
-            kept.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
+            files.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
         }
         tracing::debug!(read, known = terms.len() - read, "indexed bodies");
         read
     }
 
-    /// Makes what the first message would have to wait for.
+    /// Makes the indexes that the first message would have to wait for.
     pub(crate) fn prepare(&self, mode: Mode) {
         self.selector().census(&self.catalog);
         if mode == Mode::Hybrid {
@@ -184,42 +184,42 @@ impl Snapshot {
         prime(self.discloser(), true);
     }
 
-    /// Whether anybody has selected from it.
+    /// Returns whether skills have been selected from it.
     pub(crate) fn is_indexed(&self) -> bool {
         self.selector.get().is_some()
     }
 
-    /// Whether bodies are indexed, or about to be.
+    /// Returns whether bodies are indexed, or about to be.
     pub(crate) fn has_bodies(&self) -> bool {
         self.reading.load(Ordering::Acquire)
     }
 
-    /// What decides for the configuration that everything was built with.
+    /// Returns the discloser for the builder's configuration.
     pub(crate) fn discloser(&self) -> &Discloser {
         self.discloser.get_or_init(|| self.disclosing.discloser(&self.catalog))
     }
 
-    /// Makes what decides for another policy or budget.
+    /// Makes a discloser for another policy or budget.
     pub(crate) fn discloser_with(&self, policy: Policy, budget: Budget) -> Discloser {
-        let Disclosing { config, counter } = self.disclosing.clone();
+        let DisclosureSetup { config, counter } = self.disclosing.clone();
         let Budget { total, per_skill } = budget;
         let config = DiscloseConfig { policy, max_total_tokens: total, max_per_skill_tokens: per_skill, ..config };
-        Disclosing { config, counter }.discloser(&self.catalog)
+        DisclosureSetup { config, counter }.discloser(&self.catalog)
     }
 }
 
-/// A configuration of disclosure that was checked, with its counter.
+/// A configuration of disclosures that was checked, with its counter.
 #[derive(Clone)]
-pub(crate) struct Disclosing {
+pub(crate) struct DisclosureSetup {
     config: DiscloseConfig,
     counter: &'static dyn TokenCounter,
 }
 
-impl Disclosing {
-    pub(crate) fn new(config: DiscloseConfig) -> Result<Disclosing, Error> {
+impl DisclosureSetup {
+    pub(crate) fn new(config: DiscloseConfig) -> Result<DisclosureSetup, Error> {
         config.check()?;
         let counter = config.counter.counter()?;
-        Ok(Disclosing { config, counter })
+        Ok(DisclosureSetup { config, counter })
     }
 
     fn discloser(&self, catalog: &Arc<Catalog>) -> Discloser {
@@ -227,14 +227,14 @@ impl Disclosing {
     }
 }
 
-impl fmt::Debug for Disclosing {
+impl fmt::Debug for DisclosureSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Disclosing").field(&self.config).finish()
+        f.debug_tuple("DisclosureSetup").field(&self.config).finish()
     }
 }
 
-/// Makes what depends on the whole catalog: at 100,000 skills it takes longer than any message. `registry`: also the list
-/// that answers what there is.
+/// Makes the parts of a discloser that depend on the whole catalog: at 100,000 skills it takes longer than any message.
+/// `registry`: also the list that answers which skills there are.
 pub(crate) fn prime(discloser: &Discloser, registry: bool) {
     discloser.eager();
     discloser.stable();

@@ -1,6 +1,6 @@
-//! Files that a turn is about, as far as a working directory and a message tell.
+//! Files that a turn is about, according to a working directory and a message.
 //!
-//! Nothing in the directory is run for it, and nothing is written: `git` is called without locks and hooks, and without the
+//! Nothing in the directory is run, and nothing is written: `git` is called without locks and hooks, and without the
 //! programs that a repository's configuration may name.
 
 use std::ffi::OsString;
@@ -10,22 +10,22 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Most files of a turn, and most of them that a message names.
+/// The number of files of a turn, and of those among them that a message names.
 const MAX_FILES: usize = 64;
 const MAX_NAMED: usize = 32;
-/// Most bytes of a message that are searched for paths, and most words that are looked for on the disk.
+/// The number of bytes of a message that are searched for paths, and of words that are looked for on the disk.
 const MAX_MESSAGE: usize = 64 << 10;
 const MAX_LOOKUPS: usize = 512;
-/// The longest path that is looked for.
+/// The length of the longest path that is looked for.
 const MAX_PATH: usize = 1024;
-/// Most bytes of what git says that are read.
+/// The number of bytes of git's output that are read.
 const MAX_OUTPUT: u64 = 256 << 10;
-/// How long git may take, both calls together.
+/// The time limit for git, all calls together.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// What git is told, whatever a repository says: each of these could run a program, write, or reach a server.
-const SETTINGS: [(&str, &str); 10] = [
+/// Settings that overrule a repository's: each of these could run a program, write, or reach a server.
+const GIT_SETTINGS: [(&str, &str); 10] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.untrackedCache", "false"),
@@ -38,10 +38,10 @@ const SETTINGS: [(&str, &str); 10] = [
     // A bare repository among the files of a checkout has a configuration that came with them.
     ("safe.bareRepository", "explicit"),
 ];
-/// Of git's own variables, those that say where a person's configuration is.
-const PASSED: [&str; 4] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"];
+/// Those of git's own variables that say where the user's configuration is.
+const PASSED_VARIABLES: [&str; 4] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"];
 
-/// A directory in which somebody works.
+/// A working directory.
 ///
 /// ```
 /// use skillcue::workdir::WorkDir;
@@ -63,40 +63,40 @@ pub struct WorkDir {
 /// Files that a turn may be about. Relative to the directory, with `/`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkFiles {
-    /// Those that the message names and that exist below the directory, in its order: what the turn is about.
+    /// Files that the message names and that exist below the directory, in its order: the turn is about these.
     pub named: Vec<String>,
-    /// Others that have changed there: at hand, whatever the turn is about.
+    /// Other files that have changed there: at hand, whatever the turn is about.
     pub changed: Vec<String>,
 }
 
 impl WorkFiles {
-    /// All of them, those that the message names first.
+    /// Returns all files, those that the message names first.
     pub fn all(self) -> Vec<String> {
         [self.named, self.changed].concat()
     }
 }
 
 impl WorkDir {
-    /// The directory. Without [`git`](WorkDir::git), only files that a message names are found.
+    /// Makes one for a directory. Without [`git`](WorkDir::git), only files that a message names are found.
     pub fn new(dir: impl Into<PathBuf>) -> WorkDir {
         WorkDir { dir: dir.into(), git: None, timeout: DEFAULT_TIMEOUT }
     }
 
-    /// Takes files that git says have changed, too: the program, and the variables that it gets.
+    /// Also finds files that git reports as changed: sets the program, and the variables that it gets.
     #[must_use]
     pub fn git(mut self, program: impl Into<PathBuf>, variables: Vec<(OsString, OsString)>) -> WorkDir {
         self.git = Some((program.into(), variables));
         self
     }
 
-    /// How long git may take: a second, unless said otherwise. What takes longer is left out.
+    /// Sets the time limit for git. The default is a second. Files that git does not report in time are left out.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> WorkDir {
         self.timeout = timeout;
         self
     }
 
-    /// The files that a turn with this message may be about, at most 64 in all.
+    /// Returns the files that a turn with this message may be about, at most 64 in all.
     pub fn files(&self, message: &str) -> WorkFiles {
         let named = self.named(message);
         let mut changed = self.changed();
@@ -133,7 +133,7 @@ impl WorkDir {
         found
     }
 
-    /// A path as it is below the directory; nothing, if it leads elsewhere.
+    /// Returns a path relative to the directory; `None` if it leads elsewhere.
     fn below(&self, written: &str) -> Option<String> {
         let path = Path::new(written);
         let path = if path.is_absolute() { path.strip_prefix(&self.dir).ok()? } else { path };
@@ -148,7 +148,7 @@ impl WorkDir {
         (!parts.is_empty()).then(|| parts.join("/"))
     }
 
-    /// What git says has changed below the directory: first what it knows, then what is new.
+    /// Returns the files below the directory that git reports as changed: first tracked ones, then new ones.
     fn changed(&self) -> Vec<String> {
         let Some((program, variables)) = &self.git else { return Vec::new() };
         let is_repository = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
@@ -174,7 +174,7 @@ impl WorkDir {
     }
 }
 
-/// How git is called.
+/// The set-up of calls of git.
 struct Git<'a> {
     program: &'a Path,
     variables: &'a [(OsString, OsString)],
@@ -183,17 +183,18 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// The directory of the repository that git itself finds: versions before 2.38 take a bare one among the files.
+    /// Returns the directory of the repository that git itself finds: versions before 2.38 take a bare one among the
+    /// files.
     fn top(&self) -> Option<PathBuf> {
         let said = String::from_utf8(self.run(&["rev-parse", "--show-toplevel"], &[])?).ok()?;
         said.strip_suffix('\n').filter(|top| !top.is_empty()).map(PathBuf::from)
     }
 
-    /// The filters that are configured, each with what switches it off. To see whether a file has changed, git would run
-    /// them over its content: a checkout could run anything by bringing one.
+    /// Returns the settings that switch off each filter that is configured. To see whether a file has changed, git
+    /// would run filters over its content: a checkout could run anything by bringing one.
     fn filters(&self) -> Option<Vec<(OsString, OsString)>> {
         let args = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."];
-        // One that was cut off would run.
+        // A filter whose name was cut off would run.
         let said = self.run(&args, &[]).filter(|said| (said.len() as u64) < MAX_OUTPUT)?;
         let said = String::from_utf8(said).ok()?;
         Some(said.split_terminator('\0').map(|name| (name.into(), OsString::new())).collect())
@@ -220,18 +221,18 @@ impl Git<'_> {
         Some(said)
     }
 
-    /// What git says with these arguments; nothing, if it takes too long.
+    /// Returns git's output with these arguments; `None` if it takes too long.
     fn run(&self, args: &[&str], filters: &[(OsString, OsString)]) -> Option<Vec<u8>> {
         let mut command = Command::new(self.program);
         let is_passed = |name: &OsString| {
             let name = name.to_string_lossy();
-            !name.starts_with("GIT_") || PASSED.contains(&&*name)
+            !name.starts_with("GIT_") || PASSED_VARIABLES.contains(&&*name)
         };
         command.env_clear().envs(self.variables.iter().filter(|(name, _)| is_passed(name)).cloned());
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1");
         command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_ATTR_NOSYSTEM", "1").env("LC_ALL", "C");
         // As variables, for a filter's name may have any character in it.
-        let settings = SETTINGS.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let settings = GIT_SETTINGS.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let mut count = 0;
         for (name, value) in settings.chain(filters.iter().cloned()) {
             command.env(format!("GIT_CONFIG_KEY_{count}"), name).env(format!("GIT_CONFIG_VALUE_{count}"), value);
@@ -249,7 +250,7 @@ impl Git<'_> {
             let _ = sender.send(matches!(read, Some(Ok(_))).then_some(said));
         });
         let said = receiver.recv_timeout(self.deadline.saturating_duration_since(Instant::now()));
-        // It has said everything, or as much as anybody hears.
+        // Its output is complete, or as long as is read.
         let _ = child.kill();
         let _ = child.wait();
         said.ok().flatten()
@@ -377,7 +378,7 @@ mod tests {
         assert_eq!(files, ["notes.md", "src/main.rs", ".gitattributes"]);
         assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
         assert_eq!(std::fs::read(repository.dir().join(".git/index")).unwrap(), index);
-        // To show that it would have: whoever does not take care runs them.
+        // To show that they would have run: a call without our settings runs them.
         let mut careless = Command::new(&repository.program);
         careless.env_clear().envs(variables(repository.home.path())).current_dir(repository.dir());
         let _ = careless.args(["status", "--porcelain"]).output().unwrap();

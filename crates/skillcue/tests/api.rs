@@ -1,7 +1,7 @@
 //! The public API as text, so that a review sees what a change does to it.
 //!
-//! Read from the sources, which `rustfmt` has laid out: rustdoc's JSON needs a nightly compiler. What a macro writes shows
-//! by its name alone. `INSTA_UPDATE=always cargo nextest run --test api` writes the text anew.
+//! Read from the sources, which `rustfmt` has laid out: rustdoc's JSON needs a nightly compiler. What a macro writes
+//! shows by its name alone. `INSTA_UPDATE=always cargo nextest run --test api` writes the text anew.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ const MAX_ROOT_NAMES: usize = 45;
 /// The items of a crate.
 #[derive(Default)]
 struct Sources {
-    /// Public items by name: what stands before the body, and what is public in it.
+    /// Public items by name: the text before the body, and the public parts of the body.
     items: BTreeMap<String, Vec<String>>,
     /// Public methods and implemented traits, by type.
     methods: BTreeMap<String, BTreeSet<String>>,
@@ -49,7 +49,7 @@ fn code(file: &Path) -> String {
     text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
 }
 
-/// Several lines of a signature as one, as it would stand if there were room.
+/// Joins several lines of a signature to one.
 fn joined(lines: &[&str]) -> String {
     let line = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
     let line = line.replace("( ", "(").replace(", )", ")").replace("{ ", "{").replace(", }", "}");
@@ -68,7 +68,7 @@ fn signature<'t>(lines: &[&'t str], at: usize) -> Vec<&'t str> {
     lines[at..=at + end.unwrap_or(0)].to_vec()
 }
 
-/// The lines of a body whose opening brace ends the signature before, at the left margin.
+/// Returns the lines of a body whose opening brace ends the signature before, at the left margin.
 fn body<'t, 's>(lines: &'s [&'t str], at: usize) -> &'s [&'t str] {
     let end = lines[at..].iter().position(|line| line.starts_with('}')).unwrap_or(0);
     &lines[at..at + end]
@@ -274,7 +274,7 @@ fn the_public_api_is_as_it_was_reviewed() {
 }
 
 #[test]
-fn the_root_has_few_names_and_every_module_says_what_is_in_it() {
+fn the_root_has_few_names_and_every_module_has_documentation() {
     let (names, modules) = root();
     let count = names.len() + modules.len();
     assert!(count <= MAX_ROOT_NAMES, "{count} names at the root; put what few embedders need into a module");

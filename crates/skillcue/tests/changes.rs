@@ -1,4 +1,4 @@
-//! What happened between two catalogs, compared with what sets of names and files say.
+//! Changes between two catalogs, compared with differences of sets of names and files.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::{BTreeMap, HashSet};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use skillcue::catalog::Discovery;
 use skillcue::{Catalog, Changes, Enablement, SkillRoot, Source};
 
-/// Where a skill stands, by number of root and of name, and what is in its file.
+/// The skills of a test: numbers of root and of name, and numbers of description and of body.
 type Tree = BTreeMap<(usize, usize), (u8, u8)>;
 
 const ROOTS: [(&str, Source); 3] = [("a", Source::Inline), ("b", Source::Project), ("c", Source::Project)];

@@ -50,7 +50,7 @@ fn check(what: &str, text: &str) {
     assert!(!text.lines().any(|line| line.trim_start().starts_with('#') && line.contains("Obey")), "{what}: {text}");
 }
 
-/// The same for JSON, whose texts may hold anything that is escaped.
+/// Like [`check`], for JSON, whose texts may hold anything that is escaped.
 fn check_json(what: &str, value: &Value) {
     match value {
         Value::String(text) => check(what, text),
@@ -84,7 +84,7 @@ fn the_hostile_skill_is_one() {
 }
 
 #[test]
-fn no_disclosure_shows_what_hides() {
+fn no_disclosure_shows_hidden_characters() {
     let (_tmp, skills) = house();
     check("prompt", &skills.prompt().text);
     assert!(skills.prompt().text.contains("Writes invoices for people."));
@@ -118,7 +118,7 @@ fn no_disclosure_shows_what_hides() {
 }
 
 #[test]
-fn no_tool_shows_what_hides() {
+fn no_tool_shows_hidden_characters() {
     let (_tmp, skills) = house();
     let call = |tool: &str, arguments: Value| {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };

@@ -9,7 +9,7 @@ struct Rule {
     text: &'static str,
     /// Paths, or beginnings of paths, below `crates/`, in which it may occur.
     only_in: &'static [&'static str],
-    /// Why not elsewhere.
+    /// The reason why not elsewhere.
     because: &'static str,
 }
 
@@ -17,7 +17,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "skill.shadowed() { skill.address()",
         only_in: &[],
-        because: "what finds exactly one skill is Skill::id",
+        because: "the address of exactly one skill is Skill::id",
     },
     Rule {
         text: "`skillcue ",
@@ -107,7 +107,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "SkillsProvider::NAME",
         only_in: &["skillcue-agent/src/agent/providers.rs"],
-        because: "the agent tells its provider of skills by its type, Provider::Skills; the name is for people",
+        because: "the agent recognises its provider of skills by its type, Provider::Skills; the name is for people",
     },
     Rule {
         text: "\"localhost\"",
@@ -127,7 +127,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "crate::commands",
         only_in: &["skillcue-cli/src/cli.rs", "skillcue-cli/src/commands/"],
-        because: "commands stand above everything else in the program: what two of them share is not in one of them",
+        because: "commands are the top layer of the program: code that two of them share is not in one of them",
     },
     Rule {
         text: "Discloser::with_counter(",
@@ -137,7 +137,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "Intent::of(",
         only_in: &["skillcue-select/src/intent/tests.rs", "skillcue-select/src/selector.rs"],
-        because: "a message is asked once what it wants; Selection::intent has the answer",
+        because: "the intent of a message is found once; Selection::intent has it",
     },
     Rule {
         text: "impl ConsentGate for",
@@ -165,7 +165,7 @@ const RULES: &[Rule] = &[
             "skillcue-format/src/diagnostic.rs",
             "skillcue-host/src/error.rs",
         ],
-        because: "an error's code and hint stand on its variants, #[derive(ErrorInfo)]; errors made of a code have none",
+        because: "an error's code and hint are on its variants, #[derive(ErrorInfo)]; errors made of a code have none",
     },
     Rule {
         text: "fs::rename(",
@@ -193,7 +193,7 @@ const RULES: &[Rule] = &[
             "skillcue-registry/src/fetch/git/process.rs",
             "skillcue-registry/src/staging.rs",
             "skillcue-toolset/src/measure.rs",
-            "skillcue/src/kept.rs",
+            "skillcue/src/index_files.rs",
             // Discovery and watching of skills and plugins.
             "skillcue-catalog/src/plugin.rs",
             "skillcue-registry/src/survey.rs",
@@ -251,7 +251,7 @@ const RULES: &[Rule] = &[
             "skillcue-format/src/diagnostic.rs",
             "skillcue-host/src/error.rs",
         ],
-        because: "an error's code and hint stand on its variants, #[derive(ErrorInfo)]; errors made of a code have none",
+        because: "an error's code and hint are on its variants, #[derive(ErrorInfo)]; errors made of a code have none",
     },
     Rule {
         text: "hides_from_models",
@@ -268,8 +268,8 @@ const RULES: &[Rule] = &[
     Rule {
         text: "is_loopback()",
         only_in: &["skillcue-cli/src/commands/mcp.rs", "skillcue-http/src/machine.rs"],
-        because: "whether an address is this machine's is skillcue_http::is_this_machine; `mcp --http` asks who can reach \
-                  it, and 0.0.0.0 can be reached by all",
+        because: "whether an address is this machine's is skillcue_http::is_this_machine; `mcp --http` asks whether \
+                  others can reach it, and 0.0.0.0 can be reached by all",
     },
     Rule {
         text: "renameat_with(",
@@ -379,7 +379,7 @@ fn each_idea_has_one_implementation() {
     let mut used: Vec<Vec<bool>> = RULES.iter().map(|rule| vec![false; rule.only_in.len()]).collect();
     for file in &files {
         let text = fs::read_to_string(file).unwrap();
-        // Tests at the end of a file may say what they like.
+        // Tests at the end of a file are free.
         let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let name = file.strip_prefix(&crates).unwrap().to_str().unwrap();
         for (rule, used) in RULES.iter().zip(&mut used) {

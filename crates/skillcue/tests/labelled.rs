@@ -1,10 +1,10 @@
-//! How well messages are matched: the project's own labelled set. No weight was fitted on it; the
-//! share from which two skills are equally good was chosen on it, from four values.
+//! The quality of matching, on the project's own labelled set. No weight was fitted on it; the share from which two
+//! skills are equally good was chosen on it, from four values.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 
-use skillcue::eval::{Case, EvalOptions, Evaluation};
+use skillcue::eval::{EvalCase, EvalOptions, Evaluation};
 use skillcue::{Mode, Skillcue};
 
 fn root() -> &'static Path {
@@ -18,12 +18,12 @@ fn skills() -> Skillcue {
     skills
 }
 
-fn cases() -> Vec<Case> {
-    Case::read(&std::fs::read_to_string(root().join("messages.jsonl")).unwrap(), None).unwrap()
+fn cases() -> Vec<EvalCase> {
+    EvalCase::read(&std::fs::read_to_string(root().join("messages.jsonl")).unwrap(), None).unwrap()
 }
 
 #[test]
-fn the_set_is_what_it_says() {
+fn the_set_has_the_sizes_that_it_claims() {
     let (skills, cases) = (skills(), cases());
     assert!(skills.catalog().len() >= 40 && cases.len() >= 150);
     let none = cases.iter().filter(|case| case.relevant.is_empty()).count();
@@ -49,7 +49,7 @@ fn keywords_find_what_has_triggers() {
     let skills = skills();
     let catalog = skills.catalog();
     let triggered = |name: &String| catalog.get(name).is_some_and(|skill| !skill.manifest().triggers().is_empty());
-    let cases: Vec<Case> =
+    let cases: Vec<EvalCase> =
         cases().into_iter().filter(|case| case.relevant.is_empty() || case.relevant.iter().any(triggered)).collect();
     let evaluation = Evaluation::of(&skills, &cases, &EvalOptions { mode: Mode::Keyword, threshold: 0.0 });
     assert!(evaluation.recall_at[&3] >= 0.40, "{:?}", evaluation.recall_at);
@@ -60,7 +60,7 @@ fn keywords_find_what_has_triggers() {
 #[test]
 fn a_set_of_one_skill() {
     let set = std::fs::read_to_string(root().join("eval-pdf-forms.json")).unwrap();
-    let cases = Case::read(&set, Some("pdf-forms")).unwrap();
+    let cases = EvalCase::read(&set, Some("pdf-forms")).unwrap();
     let evaluation = Evaluation::of(&skills(), &cases, &EvalOptions { mode: Mode::Hybrid, threshold: 0.5 });
     assert_eq!((evaluation.positives, evaluation.negatives), (10, 10));
     assert!(evaluation.recall_at[&3] >= 0.8, "{:?}", evaluation.recall_at);

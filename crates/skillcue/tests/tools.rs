@@ -135,7 +135,7 @@ fn every_outcome_of_loading_has_its_envelope() {
 
 #[cfg(unix)]
 #[test]
-fn an_unreadable_skill_says_what_the_system_said() {
+fn an_unreadable_skill_reports_the_systems_error() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "pdf", "", "Read.\n");
@@ -147,7 +147,7 @@ fn an_unreadable_skill_says_what_the_system_said() {
 }
 
 #[test]
-fn what_is_loaded_is_not_disclosed_again() {
+fn a_loaded_skill_is_not_disclosed_again() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "pdf", "metadata:\n  triggers: [pdf]\n", "Use pdftotext.\n");
     let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
@@ -320,7 +320,7 @@ impl ToolProvider for Greeter {
         there.then(definition).into_iter().collect()
     }
 
-    fn brings(&self, _: &Skillcue, skill: &str, _: &FileListing) -> bool {
+    fn brings_tools(&self, _: &Skillcue, skill: &str, _: &FileListing) -> bool {
         skill == "pdf"
     }
 
@@ -438,7 +438,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     assert!(refused.text.contains("<error code=\"not_found\">"), "{}", refused.text);
 }
 
-/// A server that lists what it is told to.
+/// A server with a fixed list of skills.
 #[derive(Debug)]
 struct Lists(&'static str, Vec<&'static str>);
 

@@ -126,7 +126,7 @@ fn the_stable_part_depends_on_nothing_but_the_catalog() {
         assert_eq!(skills.disclose(Request::new(&message).session(&mut session)).stable, first);
     }
     assert_eq!(build().disclose("after a restart").stable, first);
-    // A body is edited: the metadata says the same.
+    // A body is edited: the metadata is unchanged.
     let file = dir.path().join("skill-7/SKILL.md");
     fs::write(&file, fs::read_to_string(&file).unwrap() + "\nAnd one thing more.\n").unwrap();
     skills.refresh();
@@ -155,7 +155,7 @@ fn a_conversation_is_shown_a_body_once_and_again_when_it_changed() {
 }
 
 #[test]
-fn what_was_loaded_with_arguments_is_shown_again_with_them() {
+fn a_skill_loaded_with_arguments_is_shown_again_with_them() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "again", "", "Do $ARGUMENTS then again $ARGUMENTS;\n");
     let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
@@ -312,7 +312,7 @@ fn one_word_in_common_is_not_enough_among_few_skills() {
 }
 
 #[test]
-fn what_hides_from_models_is_not_found_by_searching() {
+fn skills_hidden_from_models_are_not_found_by_searching() {
     let dir = tree(2);
     write(dir.path(), "secret-ops", "disable-model-invocation: true\n", "Vault.\n");
     let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
@@ -322,7 +322,7 @@ fn what_hides_from_models_is_not_found_by_searching() {
 }
 
 #[test]
-fn broken_triggers_are_told() {
+fn broken_triggers_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "re", "triggers:\n  patterns: ['(', '(a{1000}){1000}', fine]\n  files: ['[']\n", "x\n");
     let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
@@ -369,7 +369,7 @@ fn an_index_over_texts_is_kept_and_used_as_long_as_it_fits() {
 }
 
 #[test]
-fn nobody_waits_for_a_refresh() {
+fn no_answer_waits_for_a_refresh() {
     let dir = tree(3_000);
     let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build().unwrap());
     skills.prepare();
@@ -390,7 +390,7 @@ fn nobody_waits_for_a_refresh() {
         meanwhile += 1;
     }
     refresh.join().unwrap();
-    // Looking at 3,000 skills takes a thousand times as long as an answer: who waited would have got one.
+    // Looking at 3,000 skills takes a thousand times as long as an answer: a thread that waited would have got one.
     assert!(meanwhile > 1, "{meanwhile} answers while 3,000 skills were looked at");
 }
 
@@ -405,7 +405,7 @@ fn checkout() -> (tempfile::TempDir, skillcue::Builder) {
 }
 
 #[test]
-fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
+fn a_host_that_holds_back_foreign_skills_shows_none_of_them() {
     let messages = ["write the invoice", "$theirs $mine", "/theirs /mine", "what can you do?", "show all skills"];
     for policy in [Policy::Inject, Policy::Hint, Policy::Catalog] {
         let (_dir, builder) = checkout();
@@ -426,7 +426,7 @@ fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
 }
 
 #[test]
-fn what_is_held_back_does_not_come_back_after_compaction() {
+fn held_back_skills_do_not_come_back_after_compaction() {
     let (_dir, builder) = checkout();
     let skills = builder.hold_back(skillcue::Skill::is_foreign).build().unwrap();
     // A session that says that both were loaded, as they were some time ago.

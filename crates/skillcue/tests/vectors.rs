@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use skillcue::eval::Case;
-use skillcue::{Counter, DiscloseConfig, Mode, Session, SkillRoot, Skillcue, Source};
+use skillcue::eval::EvalCase;
+use skillcue::{Counter, DiscloseConfig, Mode, SkillRoot, Session, Skillcue, Source};
 
 /// The skills that a case lists, or generates.
 fn skills_of(case: &Value) -> Vec<Value> {
@@ -84,7 +84,7 @@ fn disclosure() {
 fn lone_surrogates_in_json_are_errors() {
     for escape in [r"\ud800", r"\udfff", r"\ud83d x", r"\udc00\ud800"] {
         let line = format!("{{\"query\": \"a {escape}\", \"relevant\": []}}\n");
-        assert_eq!(Case::read(&line, None).unwrap_err().line, 1, "{escape}");
+        assert_eq!(EvalCase::read(&line, None).unwrap_err().line, 1, "{escape}");
         let session = format!("{{\"version\": 1, \"turn\": 1, \"skills\": [], \"x\": \"{escape}\"}}");
         // Whatever it makes of a key that it does not know, it does not panic.
         let _ = Session::from_json(&session);

@@ -100,7 +100,7 @@ impl ToolProvider for Meeting {
         }]
     }
 
-    fn brings(&self, _: &Skillcue, _: &str, _: &FileListing) -> bool {
+    fn brings_tools(&self, _: &Skillcue, _: &str, _: &FileListing) -> bool {
         false
     }
 
@@ -114,7 +114,7 @@ impl ToolProvider for Meeting {
             std::thread::yield_now();
         }
         assert!(!arguments.contains_key("panic"), "on purpose");
-        Some(ToolOutput::said(format!("I met \u{1}\r\n\"them\" {}", arguments["who"])))
+        Some(ToolOutput::from_text(format!("I met \u{1}\r\n\"them\" {}", arguments["who"])))
     }
 }
 

@@ -65,7 +65,7 @@ fn owner_of_tool(args: &Args, context: &Context) -> Result<Option<String>, CliEr
     if let Some((skill, _)) = args.tool.split_once("__").filter(|(skill, _)| catalog.get(skill).is_some()) {
         return Ok(Some(skill.to_owned()));
     }
-    if skillcue::tools::own().any(|name| name == args.tool) {
+    if skillcue::tools::built_in_names().any(|name| name == args.tool) {
         return Ok(None);
     }
     let progress = ProgressIndicator::spinner("looking at the toolsets");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use skillcue::Mode;
-use skillcue::eval::{Case, EvalError, EvalOptions, Evaluation};
+use skillcue::eval::{EvalCase, EvalError, EvalOptions, Evaluation};
 use skillcue_base::os_message;
 
 use crate::cli::words;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     })?;
     let skills = context.skills()?;
     let skill = args.skill.clone().or_else(|| skill_around(&args.file, context));
-    let cases = Case::read(&set, skill.as_deref()).map_err(|error| refused(&args.file, &set, &error))?;
+    let cases = EvalCase::read(&set, skill.as_deref()).map_err(|error| refused(&args.file, &set, &error))?;
     if cases.is_empty() {
         return Err(CliError::failure("eval", format!("{} holds no messages", args.file.display()))
             .help("write one JSON object a line: {\"query\": \"…\", \"relevant\": [\"name\"]}"));

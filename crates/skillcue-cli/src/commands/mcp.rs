@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use skillcue::watch::{Event, WatchOptions};
+use skillcue::watch::{WatchEvent, WatchOptions};
 use skillcue_base::os_message;
 use skillcue_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
 use tokio_util::sync::CancellationToken;
@@ -156,9 +156,9 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn watch(context: &Context, server: &SkillServer) -> Result<HostWatch, CliError> {
     let server = server.clone();
     let watching = context.host()?.watch(WatchOptions::default(), move |event| match event {
-        Event::Changed(changes) => server.announce(changes),
-        Event::Trouble(message) => tracing::warn!("watching: {message}"),
-        Event::Recovered => tracing::info!("watching: the system reports changes again"),
+        WatchEvent::Changed(changes) => server.announce(changes),
+        WatchEvent::Trouble(message) => tracing::warn!("watching: {message}"),
+        WatchEvent::Recovered => tracing::info!("watching: the system reports changes again"),
         _ => {}
     })?;
     Ok(watching)

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use skillcue::watch::{Event, State, WatchOptions};
+use skillcue::watch::{WatchEvent, WatchOptions, WatchState};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -46,9 +46,9 @@ pub(crate) struct Args {
 
 /// A message to the loop of `watch`.
 enum WatchMessage {
-    Event(Event),
+    WatchEvent(WatchEvent),
     /// The watcher has begun.
-    Begun(State),
+    Begun(WatchState),
     /// A signal, or the reader of stdout is gone.
     End,
 }
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let (begun, watcher) = (send, Arc::downgrade(&watching));
     let wait = move || {
         while let Some(state) = watcher.upgrade().map(|watching| watching.state()) {
-            if state != State::Starting {
+            if state != WatchState::Starting {
                 return drop(begun.send(WatchMessage::Begun(state)));
             }
             std::thread::sleep(POLL_INTERVAL);
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             }
             WatchMessage::End => break,
         };
-        let is_change = matches!(event, Event::Changed(_));
+        let is_change = matches!(event, WatchEvent::Changed(_));
         let new = skills.catalog();
         let printed = WatchLine::of(&event, &old, &new).iter().try_for_each(|news| out.print(news));
         old = new;
@@ -128,10 +128,10 @@ impl WatchOutput<'_> {
     }
 
     /// Prints that watching has begun: for programs as a line, for people on stderr.
-    fn begun(&self, state: State, skills: usize) -> Result<(), CliError> {
+    fn begun(&self, state: WatchState, skills: usize) -> Result<(), CliError> {
         if self.context.json() {
             return match state {
-                State::Told { directories } => {
+                WatchState::Notified { directories } => {
                     self.line(&WatchLine::Watching { directories: Some(directories) }.json())
                 }
                 _ => self.line(&WatchLine::Watching { directories: None }.json()),
@@ -139,7 +139,9 @@ impl WatchOutput<'_> {
         }
         let skills = text::count(skills, "skill");
         let line = match state {
-            State::Told { directories } => format!("watching {skills} in {}", text::count(directories, "directory")),
+            WatchState::Notified { directories } => {
+                format!("watching {skills} in {}", text::count(directories, "directory"))
+            }
             _ => format!("looking at {skills} now and then"),
         };
         self.context.terminal.say(&paint(style::DIM, line));

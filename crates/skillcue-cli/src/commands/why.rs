@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.prepare(mode)?;
     if let Some(name) = &args.name {
         // Says why, if there is no such skill.
-        skills.known(name)?;
+        skills.check_known(name)?;
     }
     let request = args.turn.request(&message).mode(mode);
     let found = skills.select(&request);

@@ -81,7 +81,7 @@ fn a_list_is_about_one_skill() {
     assert_snapshot!(sandbox.isolated(&["eval", "list.json"]), @r#"
     exit 1
     --- stderr
-    error[eval]: `should_trigger` is about one skill, and nothing says which
+    error[eval]: `should_trigger` is about one skill, and none is named
       help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
     "#);
     // The file says which, or where it stands does.
@@ -202,7 +202,7 @@ fn a_broken_line_is_shown() {
       = help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
     "#);
     assert_snapshot!(eval("{\"query\": \"open the pdf\", \"relevent\": [\"pdf\"]}\n").stderr, @r#"
-    error[eval]: nothing says what is right for "open the pdf": `relevant`, `not_relevant`, `none` or `should_trigger`
+    error[eval]: "open the pdf" has no label: add `relevant`, `not_relevant`, `none` or `should_trigger`
      --> set:1:1
       |
     1 | {"query": "open the pdf", "relevent": ["pdf"]}

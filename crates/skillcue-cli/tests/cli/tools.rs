@@ -11,7 +11,7 @@ fn what_models_can_call() {
     --- stdout
     load_skill  Loads the full instructions of one skill. Call it as soon as a listed skill fits the user's request, before you answer; then follow what it returns. The id is that of the list or of `search_skills`.
       skill_id      The id of the skill, exactly as it is listed.
-      [arguments]   What the user wants it done to; stands for $ARGUMENTS in the instructions.
+      [arguments]   What the user wants it done to; replaces $ARGUMENTS in the instructions.
       [section]     Load only the section below this heading.
     search_skills  Finds skills for a task, best first, with the reason for each. Use it when no listed skill fits, or when not all skills are listed; then load the best with `load_skill`.
       query         What is to be done, in a few words.

@@ -1,4 +1,4 @@
-//! A counter that remembers.
+//! A counter with a cache.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -9,14 +9,14 @@ use twox_hash::XxHash3_128;
 
 use super::TokenCounter;
 
-/// Shorter texts are counted as fast as they are looked up.
-const SHORT: usize = 512;
-/// Many small caches instead of one: threads hardly ever meet at the same.
+/// The length in bytes from which counts are cached. Shorter texts are counted as fast as they are looked up.
+const MIN_CACHED: usize = 512;
+/// The number of caches. Many small ones instead of one: threads hardly ever need the same one at a time.
 const SHARDS: usize = 16;
-/// How many counts each of them remembers.
-const CAPACITY: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
+/// The number of counts in each cache.
+const MAX_COUNTS: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
 
-/// Counts as another counter does, and remembers the counts of long texts: bodies come again with every turn.
+/// Counts as another counter does, and caches the counts of long texts: bodies come again with every turn.
 pub(crate) struct Memo {
     counter: &'static dyn TokenCounter,
     shards: [Mutex<LruCache<u128, Tokens>>; SHARDS],
@@ -24,19 +24,19 @@ pub(crate) struct Memo {
 
 impl Memo {
     pub(crate) fn new(counter: &'static dyn TokenCounter) -> Memo {
-        Memo { counter, shards: std::array::from_fn(|_| Mutex::new(LruCache::new(CAPACITY))) }
+        Memo { counter, shards: std::array::from_fn(|_| Mutex::new(LruCache::new(MAX_COUNTS))) }
     }
 }
 
 impl TokenCounter for Memo {
     fn count(&self, text: &str) -> Tokens {
-        if text.len() < SHORT {
+        if text.len() < MIN_CACHED {
             return self.counter.count(text);
         }
         let digest = XxHash3_128::oneshot(text.as_bytes());
         // The lowest bits of a digest are as good as any.
         let shard = &self.shards[(digest % SHARDS as u128) as usize];
-        // Whoever panicked left whole entries behind: a count is put in when it is known.
+        // A thread that panicked left whole entries behind: a count is put in when it is known.
         if let Some(tokens) = skillcue_base::lock(shard).get(&digest) {
             return *tokens;
         }
@@ -68,7 +68,7 @@ mod tests {
         for counter in [&Bytes4 as &'static dyn TokenCounter, &Segment] {
             let memo = Memo::new(counter);
             for round in 0..2 {
-                for length in [0, 1, SHORT / 5, SHORT, 4 * SHORT] {
+                for length in [0, 1, MIN_CACHED / 5, MIN_CACHED, 4 * MIN_CACHED] {
                     let text = "word ".repeat(length);
                     assert_eq!(memo.count(&text), counter.count(&text), "{length} words, round {round}");
                     assert_eq!(memo.count_64ths(&text), counter.count_64ths(&text));

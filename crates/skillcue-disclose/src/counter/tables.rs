@@ -1,8 +1,9 @@
-//! What the `segment` counter has learnt: means and weights in 64ths of a token, fitted to `o200k` on half of 2,700
-//! documents (Markdown, prose, code, data, 23 languages) and checked on the other half.
+//! Tables of the `segment` counter: means and weights in 64ths of a token, fitted to `o200k` on half of 2,700 documents
+//! (Markdown, prose, code, data, 23 languages) and checked on the other half.
 
-/// A word by its length in letters, for words in lower case, capitalised or mixed ones, and those in capitals. The last
-/// row was smoothed and raised by hand: few of the documents were in capitals, and whole texts came out too cheap.
+/// The cost of a word by its length in letters, for words in lower case, capitalised or mixed ones, and those in
+/// capitals. The last row was smoothed and raised by hand: few of the documents were in capitals, and whole texts came
+/// out too cheap.
 #[rustfmt::skip]
 pub(super) const LENGTHS: [[i16; 24]; 3] = [
     [40, 42, 53, 62, 72, 77, 87, 97, 103, 114, 122, 135, 143, 159, 176, 207, 203, 216, 235, 263, 254, 248, 269, 294],
@@ -10,8 +11,8 @@ pub(super) const LENGTHS: [[i16; 24]; 3] = [
     [58, 75, 81, 92, 112, 126, 140, 158, 176, 194, 216, 242, 246, 258, 274, 291, 298, 309, 312, 315, 318, 321, 324, 327],
 ];
 
-/// What each letter adds to its word, by the one before it. Rows and columns are `a` to `z`, then any letter with an
-/// accent; rows 27 to 29 are for the first letter: after a space, after nothing, after a mark.
+/// The cost that each letter adds to its word, by the letter before it. Rows and columns are `a` to `z`, then any
+/// letter with an accent; rows 27 to 29 are for the first letter: after a space, after nothing, after a mark.
 #[rustfmt::skip]
 pub(super) const PAIRS: [[i8; 27]; 30] = [
     [21, -10, -6, -19, 24, 0, -20, 6, 5, 11, 9, -27, -11, -13, 22, -2, 41, -21, -18, -28, 5, 13, 8, -9, -24, 4, 29],

@@ -1,4 +1,4 @@
-//! How near the estimate comes to the truth, on texts that are at hand.
+//! The estimate's distance from the exact count, on texts of the repository.
 #![cfg(feature = "exact-tokens")]
 
 use std::path::{Path, PathBuf};

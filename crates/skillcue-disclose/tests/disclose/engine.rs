@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use skillcue_catalog::{Enablement, Skill, Source};
 use skillcue_disclose::{
-    Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Spent, Tier, Tokens,
+    Counter, CounterError, Decision, DiscloseConfig, Discloser, DisclosureCost, Fallback, Policy, Situation, Tier,
+    Tokens,
 };
 use skillcue_select::{Hit, Intent, Mention, Mode, Reason, ReasonKind, Selection};
 
@@ -62,7 +63,7 @@ fn the_text_follows_the_rank_and_tokens_the_importance() {
 }
 
 #[test]
-fn what_did_not_fit_is_named() {
+fn omitted_skills_are_named() {
     let house = two();
     let shown = house.show("a table", &DiscloseConfig { max_skills: 1, ..DiscloseConfig::default() }, None);
     assert!(
@@ -124,7 +125,7 @@ fn all_of_them_within_a_budget() {
 }
 
 #[test]
-fn to_show_all_costs_about_what_eager_loading_would() {
+fn to_show_all_costs_about_as_much_as_eager_loading() {
     let mut house = House::new();
     for i in 0..10 {
         house.put(Source::User, &format!("skill-{i}"), "description: D.", &"One line of it.\n".repeat(i + 1));
@@ -161,10 +162,10 @@ fn hidden_skills_are_in_no_list() {
         assert!(!["secret", "**off", "<id>off", "### off", "broken"].iter().any(|name| text.contains(name)), "{text}");
         assert_eq!(text.matches("**open").count().max(1), 1);
     }
-    assert_eq!(discloser.eager(), Tokens(2) + Spent::AROUND);
+    assert_eq!(discloser.eager(), Tokens(2) + DisclosureCost::BODY_FRAME);
 }
 
-/// A skill that hides from models, one that does not, and a person who calls both.
+/// A skill that is hidden from models, one that is not, and a message that calls both.
 fn called(body: &str) -> (House, Selection) {
     let front = "description: D.\ntriggers: {keywords: [word]}";
     let secret = format!("{front}\ndisable-model-invocation: true");
@@ -175,7 +176,7 @@ fn called(body: &str) -> (House, Selection) {
 }
 
 #[test]
-fn what_hides_from_models_is_shown_when_called_whatever_the_policy() {
+fn a_hidden_skill_is_shown_when_called_whatever_the_policy() {
     let (house, selection) = called("Secret body.");
     let show = |policy| {
         let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
@@ -202,7 +203,7 @@ fn what_hides_from_models_is_shown_when_called_whatever_the_policy() {
 }
 
 #[test]
-fn what_hides_from_models_is_not_offered_to_them() {
+fn a_hidden_skill_is_not_offered_to_models() {
     let (house, selection) = called(&"Line of the body.\n".repeat(200));
     for policy in [Policy::Inject, Policy::Catalog, Policy::Hint] {
         let show = |config| {
@@ -210,7 +211,7 @@ fn what_hides_from_models_is_not_offered_to_them() {
             house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files)).turn
         };
         let cut = show(within(200, 0));
-        assert!(cut.contains(" of 200 lines shown. There was no room for the rest.]"), "{cut}");
+        assert!(cut.contains(" of 200 lines shown. The rest is omitted to save space.]"), "{cut}");
         assert!(!cut.contains("load_skill \"secret\""));
         let none = show(within(20, 0));
         assert!(none.contains("Cannot be shown: secret."), "{none}");
@@ -220,7 +221,7 @@ fn what_hides_from_models_is_not_offered_to_them() {
     session.record_load("secret", "as it was");
     let budget = crate::house::total(100);
     let back = session.rehydrate(budget, &house.catalog, &Files, &skillcue_disclose::Bytes4);
-    assert!(back.text.ends_with("There was no room for the rest.]"), "{}", back.text);
+    assert!(back.text.ends_with("The rest is omitted to save space.]"), "{}", back.text);
 }
 
 #[test]
@@ -324,7 +325,7 @@ fn weak_hits_beside_strong_ones_are_reported_not_shown() {
         assert_eq!(shown.skills[1].why.as_deref(), Some("it matches too weakly"));
         assert!(!shown.turn.contains("### csv"));
     }
-    // One that fits, and of which only the lead is small, is told the truth about.
+    // The reason for a skill that fits, but only a little better than others, is the true one.
     let alike = |name: &str| Hit { confidence: 0.75, ..weak(&house, name, 0.2) };
     for policy in [Policy::Inject, Policy::Hint] {
         let hits = vec![hit(&house, "pdf", vec![reason("pdf")]), alike("csv")];
@@ -407,7 +408,7 @@ fn hints_say_why() {
 }
 
 #[test]
-fn lists_respect_what_authors_and_configuration_say() {
+fn lists_respect_authors_and_configuration() {
     let long = "word ".repeat(60);
     let house = House::with([
         ("a", &*format!("description: {long}\npriority: 3"), ""),
@@ -431,7 +432,7 @@ fn lists_respect_what_authors_and_configuration_say() {
 }
 
 #[test]
-fn the_report_tells_what_a_list_leaves_out() {
+fn the_report_has_the_omissions_of_a_list() {
     let house = House::new();
     for i in 0..300 {
         house.put(Source::User, &format!("skill-{i:03}"), "description: Does what it does.", "Body.");
@@ -443,8 +444,8 @@ fn the_report_tells_what_a_list_leaves_out() {
     };
     let hits = ["skill-000", "skill-299"].map(|name| weak(&house, name, 0.1)).to_vec();
     for (policy, intent, missing) in [
-        (Policy::Hint, Intent::None, "the stable part has no room for it; `search_skills` finds it"),
-        (Policy::Inject, Intent::Registry, "only a list without room for it is shown"),
+        (Policy::Hint, Intent::None, "the stable part omits it to save space; `search_skills` finds it"),
+        (Policy::Inject, Intent::Registry, "only a list is shown, which omits it to save space"),
     ] {
         let config = DiscloseConfig { policy, window: Tokens(50_000), ..DiscloseConfig::default() };
         let discloser = house.discloser(config);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use skillcue_catalog::{Catalog, Discovery, Enablement, Skill, SkillRoot, Source};
 use skillcue_disclose::{
-    Bodies, Budget, Census, Counter, DiscloseConfig, Discloser, Disclosure, Session, Situation, Tokens,
+    BodySource, Budget, Census, Counter, DiscloseConfig, Discloser, Disclosure, Session, Situation, Tokens,
 };
 use skillcue_select::{Hit, Intent, Mode, Reason, ReasonKind, Selection};
 
@@ -103,7 +103,7 @@ pub(crate) fn hit(house: &House, name: &str, reasons: Vec<Reason>) -> Hit {
 /// Bodies as level 2 has them.
 pub(crate) struct Files;
 
-impl Bodies for Files {
+impl BodySource for Files {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
         self.body_with(skill, "")
     }

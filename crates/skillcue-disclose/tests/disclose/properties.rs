@@ -1,4 +1,4 @@
-//! What holds whatever the skills, the budget and the counter.
+//! Properties that hold whatever the skills, the budget and the counter.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use skillcue_catalog::{Enablement, Source};
 use skillcue_disclose::{
-    Budget, Counter, Decision, DiscloseConfig, Entry, Fragment, Policy, TokenCounter, Tokens, cut, prompt_section,
+    Budget, Counter, Decision, DiscloseConfig, Fragment, ListEntry, Policy, TokenCounter, Tokens, cut, prompt_section,
 };
 
 use crate::house::House;
@@ -80,7 +80,7 @@ proptest! {
         limit in 1_usize..2000,
     ) {
         for counter in counters() {
-            let entries = skills.iter().map(|(id, (description, priority, pinned))| Entry {
+            let entries = skills.iter().map(|(id, (description, priority, pinned))| ListEntry {
                 id: Cow::Borrowed(id.as_str()),
                 description: description.into(),
                 priority: *priority,

@@ -1,8 +1,9 @@
-//! What a conversation remembers.
+//! The memory of a conversation.
 
 use skillcue_catalog::{Enablement, Source};
 use skillcue_disclose::{
-    Bodies, Budget, Bytes4, Counter, Decision, DiscloseConfig, How, MAX_REMEMBERED, Session, SessionError, Tokens,
+    BodySource, Budget, Bytes4, Counter, Decision, DiscloseConfig, Inclusion, MAX_REMEMBERED, Session, SessionError,
+    Tokens,
 };
 
 use crate::house::{Files, House, total, unlimited, within};
@@ -30,7 +31,7 @@ fn a_body_is_shown_once_until_it_changes() {
     session.apply(&again);
     assert_eq!(session.turn(), 2);
     let known = session.remembered().next().unwrap();
-    assert_eq!((known.how, known.turn, known.tokens), (How::Injected, 2, shown.skills[0].tokens));
+    assert_eq!((known.how, known.turn, known.tokens), (Inclusion::Injected, 2, shown.skills[0].tokens));
 
     house.put(Source::User, "pdf", TRIGGER, "Second.");
     assert!(house.show("word", &config, Some(&session)).turn.contains("Second."), "changed");
@@ -82,7 +83,7 @@ fn a_cut_body_is_not_shown_again_where_less_of_it_fits_and_costs_a_reference() {
         assert_eq!(again.skills[0].why.as_deref(), Some("its beginning is in this conversation already"), "{limit}");
         assert_eq!((again.skills[0].decision, again.skills[0].tokens), (Decision::Shortened, Tokens(11)));
     }
-    // What `a` does not take is for `b`, of which there was room for less than half as much before.
+    // The tokens that `a` does not take are for `b`, of which less than half as much fitted before.
     let again = house.show("word", &within(300, 200), Some(&session));
     assert!(again.skills[1].tokens > first.skills[1].tokens, "{} {}", again.skills[1].tokens, first.skills[1].tokens);
     assert!(again.turn.contains("### b\n\nBase directory"));
@@ -92,7 +93,7 @@ fn a_cut_body_is_not_shown_again_where_less_of_it_fits_and_costs_a_reference() {
 }
 
 #[test]
-fn what_was_rehydrated_is_in_context() {
+fn a_rehydrated_skill_is_in_context() {
     let house = one(&"Line of the body.\n".repeat(100));
     let mut session = Session::default();
     session.record_load("pdf", "as it was then");
@@ -102,7 +103,7 @@ fn what_was_rehydrated_is_in_context() {
 }
 
 #[test]
-fn what_was_loaded_with_arguments_comes_back_with_them() {
+fn a_skill_loaded_with_arguments_comes_back_with_them() {
     let house = one("Do $ARGUMENTS, then again $ARGUMENTS;\n");
     let plain = Files.body(house.catalog.get("pdf").unwrap()).unwrap();
     let mut session = Session::default();
@@ -165,13 +166,13 @@ fn sessions_of_before_are_read() {
 }
 
 #[test]
-fn what_was_loaded_is_not_injected() {
+fn a_loaded_skill_is_not_injected() {
     let house = one("First.");
     let mut session = Session::default();
     let skill = house.catalog.get("pdf").unwrap();
     session.record_load("pdf", &Files.body(skill).unwrap());
     assert!(house.show("word", &unlimited(Counter::Segment), Some(&session)).turn.contains(REFERENCE));
-    assert_eq!(session.remembered().next().unwrap().how, How::Loaded);
+    assert_eq!(session.remembered().next().unwrap().how, Inclusion::Loaded);
 }
 
 #[test]
@@ -265,10 +266,10 @@ fn rehydration_goes_back_from_the_most_recent() {
     assert_eq!(back.omitted[1].1, "it cannot be read: entity not found");
 
     let states: Vec<_> = session.remembered().map(|skill| (skill.how, skill.in_context)).collect();
-    assert_eq!(states[0], (How::Rehydrated, true));
-    assert_eq!(states[5], (How::Loaded, false));
-    assert_eq!(How::Rehydrated.to_string(), "rehydrated");
-    assert_eq!(format!("{} {}", How::Loaded, How::Injected), "loaded injected");
+    assert_eq!(states[0], (Inclusion::Rehydrated, true));
+    assert_eq!(states[5], (Inclusion::Loaded, false));
+    assert_eq!(Inclusion::Rehydrated.to_string(), "rehydrated");
+    assert_eq!(format!("{} {}", Inclusion::Loaded, Inclusion::Injected), "loaded injected");
     assert_eq!(Session::default().rehydrate(Budget::default(), &house.catalog, &Files, &Bytes4).text, "");
 }
 
@@ -292,7 +293,7 @@ fn rehydration_does_not_pay_for_headings_that_are_not_shown() {
 }
 
 #[test]
-fn rehydration_of_what_is_too_long_for_one() {
+fn rehydration_of_bodies_that_are_too_long() {
     let mut session = Session::default();
     session.record_load("pdf", "x");
     let house = one(&"long ".repeat(100));

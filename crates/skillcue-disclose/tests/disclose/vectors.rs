@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use skillcue_catalog::Source;
-use skillcue_disclose::{Budget, Bytes4, Counter, Decision, Entry, Fragment, Tokens, prompt_section};
+use skillcue_disclose::{Budget, Bytes4, Counter, Decision, Fragment, ListEntry, Tokens, prompt_section};
 
 use crate::house::{House, unlimited};
 
@@ -106,7 +106,7 @@ fn budget() {
 fn prompt() {
     for case in cases("prompt") {
         let skills = case["skills"].as_array().unwrap();
-        let entries = skills.iter().map(|skill| Entry {
+        let entries = skills.iter().map(|skill| ListEntry {
             id: skill["name"].as_str().unwrap().into(),
             description: skill["description"].as_str().unwrap().into(),
             priority: 0,

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use skillcue_host::{Environment, Host, HostError, Options};
+use skillcue_host::{Environment, Host, HostError, HostOverrides};
 use tempfile::TempDir;
 
 /// `home` and, next to it, `work` with a `.git`: the project that the host is opened in.
@@ -44,12 +44,12 @@ impl Machine {
         Environment::new(Some(self.path("work")), all)
     }
 
-    pub(crate) fn host(&self, variables: &[(&str, &str)], options: Options) -> Host {
+    pub(crate) fn host(&self, variables: &[(&str, &str)], options: HostOverrides) -> Host {
         Host::open(self.environment(variables).unwrap(), options)
     }
 
     /// Returns the names of the skills that are enabled in the end.
-    pub(crate) fn enabled(&self, variables: &[(&str, &str)], options: Options) -> Vec<String> {
+    pub(crate) fn enabled(&self, variables: &[(&str, &str)], options: HostOverrides) -> Vec<String> {
         let host = self.host(variables, options);
         let catalog = host.skills().unwrap().catalog();
         catalog.skills().filter(|skill| skill.enabled()).map(|skill| skill.name().to_owned()).collect()

@@ -67,7 +67,7 @@ impl SkillServer {
     ) -> Result<CallToolResult, ErrorData> {
         let name = request.name.clone();
         let call = Call::new(request.name, request.arguments.unwrap_or_default());
-        let turns = if !skillcue::tools::own().any(|own| own == name) {
+        let turns = if !skillcue::tools::built_in_names().any(|own| own == name) {
             &self.shared.skill_callers
         } else if self.is_remote(&call) {
             &self.shared.remote_callers

@@ -16,35 +16,35 @@ use serde::Deserialize;
 pub struct AgentSection {
     /// The model: a name, or `PROVIDER:NAME`.
     pub model: Option<String>,
-    /// Which API it speaks, if its name does not say so.
+    /// The API of the model, if its name does not say so.
     pub api: Option<AgentApi>,
-    /// Where it is, if it is not at its provider's usual address.
+    /// The model's address, if it is not its provider's default.
     pub base_url: Option<String>,
-    /// The key that it asks for. It never shows up in anything that is printed.
+    /// The key for the API. It is never printed.
     pub api_key: Option<ApiKey>,
     /// The variable that holds the key.
     pub api_key_env: Option<String>,
-    /// How many tokens the model's context window has.
+    /// The number of tokens in the model's context window.
     pub window: Option<u64>,
-    /// How many tokens an answer may have.
+    /// The number of tokens that an answer may have.
     pub max_tokens: Option<u32>,
-    /// How many times the model may be asked in one turn.
+    /// The number of requests to the model in one turn.
     pub rounds: Option<u32>,
-    /// Whether what the user says of themselves is remembered.
+    /// Whether facts that users say about themselves are remembered.
     pub memory: Option<bool>,
-    /// What may be done without asking.
+    /// The actions that need no question to the user.
     pub allow: Option<Vec<AgentAllow>>,
-    /// How many times a request that fails is made.
+    /// The number of attempts for a request that fails.
     pub attempts: Option<u32>,
-    /// How long is waited before the second attempt, in milliseconds; twice as long before each further one.
+    /// The pause before the second attempt, in milliseconds; twice as long before each further one.
     pub backoff_ms: Option<u64>,
-    /// For how many seconds a server may say nothing.
+    /// The number of seconds that a server may be silent.
     pub idle_s: Option<u64>,
-    /// What the model is told in place of the usual instructions.
+    /// The instructions for the model, in place of the default ones.
     pub system: Option<String>,
 }
 
-/// Which API a model speaks.
+/// The API of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentApi {
@@ -54,7 +54,7 @@ pub enum AgentApi {
     Anthropic,
 }
 
-/// What may be done without asking.
+/// An action that needs no question to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentAllow {
@@ -74,7 +74,7 @@ pub enum AgentAllow {
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// The key itself, for who sends it.
+    /// Returns the key itself, to send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -86,10 +86,10 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// The words that may stand before a model's name.
+/// The words that may precede a model's name.
 const PROVIDERS: [&str; 6] = ["openai", "anthropic", "ollama", "llamacpp", "lmstudio", "vllm"];
 
-/// Who has a model, as far as its name says.
+/// Returns the provider of a model, according to its name.
 fn provider(model: &str) -> &str {
     match model.split_once(':') {
         Some((word, _)) if PROVIDERS.iter().any(|known| known.eq_ignore_ascii_case(word)) => word,
@@ -99,8 +99,8 @@ fn provider(model: &str) -> &str {
 }
 
 impl AgentSection {
-    /// Chooses another model. What this section says about where the old one is, and its key, counts for the new one only
-    /// if both have one provider: a key must not be sent to another.
+    /// Chooses another model. The address and the key of the old one are kept for the new one only if both have the
+    /// same provider: a key must not be sent to another.
     ///
     /// ```
     /// let text = "[agent]\nmodel = \"gpt-5\"\napi_key = \"sk-1\"\n";
@@ -131,7 +131,7 @@ impl AgentSection {
         }
         self.api = higher.api.or(self.api);
         self.base_url = higher.base_url.or(self.base_url.take());
-        // Of the two ways to say it, the later file's one counts.
+        // Of the two settings for a key, the later file's counts.
         if higher.api_key.is_some() || higher.api_key_env.is_some() {
             (self.api_key, self.api_key_env) = (higher.api_key, higher.api_key_env);
         }

@@ -6,27 +6,27 @@ use serde_json::Value;
 
 use super::Call;
 
-/// Why arguments will not do, as a sentence for the model.
+/// The reason why arguments are refused, as a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused(String);
+pub struct ArgumentError(String);
 
-impl Refused {
-    /// A sentence of one's own.
-    pub fn new(sentence: impl Into<String>) -> Refused {
-        Refused(sentence.into())
+impl ArgumentError {
+    /// Makes one of a sentence.
+    pub fn new(sentence: impl Into<String>) -> ArgumentError {
+        ArgumentError(sentence.into())
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for ArgumentError {}
 
-impl fmt::Display for Refused {
+impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// The arguments of a call, one by one. Whoever adds tools to the table takes them apart with it, so that models are
-/// refused in the same words everywhere.
+/// The arguments of a call, one by one. Tool providers read arguments with it, so that models are refused in the same
+/// words everywhere.
 ///
 /// ```
 /// use skillcue::tools::{Arguments, Call};
@@ -36,25 +36,25 @@ impl fmt::Display for Refused {
 /// let arguments = Arguments::of(&call, &["skill_id", "limit", "path"])?;
 /// assert_eq!(arguments.skill_id()?, "pdf");
 /// assert_eq!(arguments.required("path").unwrap_err().to_string(), "The argument `path` is missing.");
-/// # Ok::<(), skillcue::tools::Refused>(())
+/// # Ok::<(), skillcue::tools::ArgumentError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Arguments<'a>(&'a Call);
 
 impl<'a> Arguments<'a> {
     /// Takes arguments of these names and no others.
-    pub fn of(call: &'a Call, known: &[&str]) -> Result<Arguments<'a>, Refused> {
+    pub fn of(call: &'a Call, known: &[&str]) -> Result<Arguments<'a>, ArgumentError> {
         match call.arguments().keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(Arguments(call)),
             Some(key) => {
                 let shown = skillcue_base::Shown(key);
-                Err(Refused(format!("There is no argument `{shown}`. There are: {}.", known.join(", "))))
+                Err(ArgumentError(format!("There is no argument `{shown}`. There are: {}.", known.join(", "))))
             }
         }
     }
 
-    /// The id of the skill that the call is about, which must be there and must not be blank.
-    pub fn skill_id(&self) -> Result<&'a str, Refused> {
+    /// Returns the id of the skill that the call is about, which must be there and must not be blank.
+    pub fn skill_id(&self) -> Result<&'a str, ArgumentError> {
         match self.0.skill_id() {
             Some(id) if !id.trim().is_empty() => Ok(id),
             // It is reported like every other argument.
@@ -62,29 +62,29 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A text that must be there and must not be blank, character for character.
-    pub fn required(&self, name: &str) -> Result<&'a str, Refused> {
+    /// Returns a text that must be there and must not be blank, character for character.
+    pub fn required(&self, name: &str) -> Result<&'a str, ArgumentError> {
         match self.text(name)? {
             Some(text) if !text.trim().is_empty() => Ok(text),
-            Some(_) => Err(Refused(format!("The argument `{name}` is blank."))),
-            None => Err(Refused(format!("The argument `{name}` is missing."))),
+            Some(_) => Err(ArgumentError(format!("The argument `{name}` is blank."))),
+            None => Err(ArgumentError(format!("The argument `{name}` is missing."))),
         }
     }
 
-    /// A text that may be missing.
-    pub fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
+    /// Returns a text that may be missing.
+    pub fn text(&self, name: &str) -> Result<Option<&'a str>, ArgumentError> {
         match self.0.arguments().get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(Refused(format!("The argument `{name}` must be a string, not {}.", kind(other)))),
+            Some(other) => Err(ArgumentError(format!("The argument `{name}` must be a string, not {}.", kind(other)))),
         }
     }
 
-    /// A list of texts that may be missing. Numbers and booleans in it count as texts: models write them so.
-    pub fn texts(&self, name: &str) -> Result<Vec<String>, Refused> {
+    /// Returns a list of texts that may be missing. Numbers and booleans in it count as texts: models write them so.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, ArgumentError> {
         let wrong = |what: &Value| {
             let what = kind(what);
-            Refused(format!("The argument `{name}` must be a list of strings, not {what}."))
+            ArgumentError(format!("The argument `{name}` must be a list of strings, not {what}."))
         };
         match self.0.arguments().get(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -100,28 +100,28 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A list of texts that may be missing, of at most `most` texts with at most `longest` bytes each.
-    pub fn few_texts(&self, name: &str, most: usize, longest: usize) -> Result<Vec<String>, Refused> {
+    /// Returns a list of texts that may be missing, of at most `most` texts with at most `longest` bytes each.
+    pub fn few_texts(&self, name: &str, most: usize, longest: usize) -> Result<Vec<String>, ArgumentError> {
         let texts = self.texts(name)?;
         if texts.len() > most {
             let count = texts.len();
-            return Err(Refused(format!("The argument `{name}` has {count} entries; at most {most} are taken.")));
+            return Err(ArgumentError(format!("The argument `{name}` has {count} entries; at most {most} are taken.")));
         }
         if texts.iter().any(|text| text.len() > longest) {
-            return Err(Refused(format!("An entry of the argument `{name}` has more than {longest} bytes.")));
+            return Err(ArgumentError(format!("An entry of the argument `{name}` has more than {longest} bytes.")));
         }
         Ok(texts)
     }
 
-    /// Any value, if it is there.
+    /// Returns any value, if it is there.
     pub fn value(&self, name: &str) -> Option<&'a Value> {
         self.0.arguments().get(name)
     }
 
-    /// A whole number from 1 that may be missing; more than `most` is `most`.
-    pub fn count(&self, name: &str, most: usize) -> Result<Option<usize>, Refused> {
+    /// Returns a whole number from 1 that may be missing; more than `most` is `most`.
+    pub fn count(&self, name: &str, most: usize) -> Result<Option<usize>, ArgumentError> {
         let wrong = |what: &dyn fmt::Display| {
-            Err(Refused(format!("The argument `{name}` must be a whole number from 1, not {what}.")))
+            Err(ArgumentError(format!("The argument `{name}` must be a whole number from 1, not {what}.")))
         };
         match self.0.arguments().get(name) {
             None | Some(Value::Null) => Ok(None),

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// A call of a tool, with the id of the skill that it is about. A host makes it once; whatever happens before the tool
-/// runs (asking a person, choosing a queue) and the tool itself read the id here.
+/// A call of a tool, with the id of the skill that it is about. A host makes it once; every step before the tool runs
+/// (asking a person, choosing a queue) and the tool itself read the id here.
 ///
 /// ```
 /// use skillcue::tools::Call;
@@ -20,23 +20,23 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call by the tool's name.
+    /// Makes a call by the tool's name.
     pub fn new(name: impl Into<String>, arguments: Map<String, Value>) -> Call {
         let skill_id = arguments.get("skill_id").and_then(Value::as_str).map(str::to_owned);
         Call { name: name.into(), arguments, skill_id }
     }
 
-    /// The tool's name.
+    /// Returns the tool's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The arguments as they were given.
+    /// Returns the arguments as they were given.
     pub fn arguments(&self) -> &Map<String, Value> {
         &self.arguments
     }
 
-    /// The id of the skill that the call is about; nothing if it names none, or names it by something that is no text.
+    /// Returns the id of the skill that the call is about; `None` if it has none, or if that is not a string.
     pub fn skill_id(&self) -> Option<&str> {
         self.skill_id.as_deref()
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use skillcue_load::{Envelope, ErrorEnvelope, Form, LoadRequest};
 
-use super::arguments::{Arguments, Refused};
-use super::{Call, Effect, Tool, ToolContext, ToolOutput, for_model, said};
+use super::arguments::{ArgumentError, Arguments};
+use super::{BuiltInTool, Call, Effect, ToolContext, ToolOutput, error_for_model, for_model};
 use crate::{Error, Skill, Skillcue};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "load_skill",
     title: "Load a skill",
     description: "Loads the full instructions of one skill. Call it as soon as a listed skill fits the user's request, \
@@ -23,7 +23,7 @@ fn schema() -> Value {
         "type": "object",
         "properties": {
             "skill_id": {"type": "string", "minLength": 1, "description": "The id of the skill, exactly as it is listed."},
-            "arguments": {"type": "string", "description": "What the user wants it done to; stands for $ARGUMENTS in the instructions."},
+            "arguments": {"type": "string", "description": "What the user wants it done to; replaces $ARGUMENTS in the instructions."},
             "section": {"type": "string", "description": "Load only the section below this heading."}
         },
         "required": ["skill_id"],
@@ -41,13 +41,13 @@ fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
     match load(skills, id, &request) {
         Ok(output) => output,
         Err(error) => {
-            let (code, message) = said(skills, &error, id);
+            let (code, message) = error_for_model(skills, &error, id);
             fail(code, &message)
         }
     }
 }
 
-fn request(call: &Call) -> Result<LoadRequest<'_>, Refused> {
+fn request(call: &Call) -> Result<LoadRequest<'_>, ArgumentError> {
     let given = Arguments::of(call, &["skill_id", "arguments", "section"])?;
     let section = given.text("section")?.filter(|section| !section.trim().is_empty());
     given.skill_id()?;
@@ -66,8 +66,8 @@ fn load(skills: &Skillcue, id: &str, request: &LoadRequest<'_>) -> Result<ToolOu
     Ok(output)
 }
 
-/// Returns a loaded skill in its envelope, with the effect for the session. The body is loaded once and the directory is
-/// listed once; the effect carries both.
+/// Returns a loaded skill in its envelope, with the effect for the session. The body is loaded once and the directory
+/// is listed once; the effect carries both.
 pub(crate) fn enveloped(
     skills: &Skillcue,
     skill: &Skill,

@@ -6,7 +6,7 @@ mod load;
 mod read;
 mod search;
 
-pub use arguments::{Arguments, Refused};
+pub use arguments::{ArgumentError, Arguments};
 pub use call::Call;
 pub(crate) use load::enveloped;
 
@@ -22,20 +22,20 @@ pub use skillcue_load::neutralise;
 use crate::catalog::{FileListing, usable};
 use crate::{Catalog, Error, Skill, Skillcue};
 
-/// The tools that are always there. Whoever serves tools takes them from here.
-pub(crate) const TABLE: [Tool; 3] = [load::TOOL, search::TOOL, read::TOOL];
+/// The tools that are always there. Every surface that serves tools takes them from here.
+pub(crate) const BUILT_IN_TOOLS: [BuiltInTool; 3] = [load::TOOL, search::TOOL, read::TOOL];
 
-/// The names of the tools that are always there.
+/// Returns the names of the tools that are always there.
 ///
 /// ```
-/// assert!(skillcue::tools::own().any(|name| name == "load_skill"));
+/// assert!(skillcue::tools::built_in_names().any(|name| name == "load_skill"));
 /// ```
-pub fn own() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|tool| tool.name)
+pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN_TOOLS.iter().map(|tool| tool.name)
 }
 
 /// One row of the table.
-pub(crate) struct Tool {
+pub(crate) struct BuiltInTool {
     pub(crate) name: &'static str,
     title: &'static str,
     description: &'static str,
@@ -43,7 +43,7 @@ pub(crate) struct Tool {
     handler: fn(&Skillcue, &Call, &ToolContext<'_>) -> ToolOutput,
 }
 
-impl Tool {
+impl BuiltInTool {
     pub(crate) fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: self.name.into(),
@@ -64,32 +64,32 @@ impl Tool {
 /// A tool as models see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolDefinition {
-    /// By what it is called.
+    /// The name by which models call it.
     pub name: Cow<'static, str>,
-    /// What people call it.
+    /// The name for people.
     pub title: Cow<'static, str>,
-    /// What it does and when to use it.
+    /// A sentence on what the tool does and when to use it.
     pub description: Cow<'static, str>,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
-    /// Whether it only looks.
+    /// Whether it only reads.
     pub read_only: bool,
 }
 
-/// What a tool returned. Whatever happened is in it: a tool never fails past its result.
+/// The result of a tool. Failures are in it, too: a call never fails otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// The same for programs, where there is more to say than a text.
+    /// The result as JSON for programs, where it has more than the text.
     pub structured: Option<Value>,
     /// Whether it failed.
     pub is_error: bool,
-    /// What a session should remember of it.
+    /// The effect that a session should record.
     pub effect: Option<Effect>,
 }
 
-/// What a call changed for its session.
+/// An effect of a call on its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effect {
@@ -97,18 +97,18 @@ pub enum Effect {
     Loaded {
         /// The skill's name.
         name: String,
-        /// What it was loaded with; empty if it was loaded without.
+        /// The arguments that it was loaded with; empty if it was loaded without.
         arguments: String,
-        /// What was loaded, as `Session::record_load_with` wants it.
+        /// The text that was loaded, as `Session::record_load_with` takes it.
         content: std::sync::Arc<str>,
         /// The skill's files, as they were listed for the load.
         files: std::sync::Arc<FileListing>,
     },
 }
 
-/// What a call would run.
+/// A program of a skill that a call would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct SkillProgram {
     /// The skill that it belongs to, as `Catalog::get` finds it.
     pub skill: String,
     /// The script, or the tool by the id that its author gave it.
@@ -117,24 +117,24 @@ pub struct Program {
     pub is_script: bool,
 }
 
-/// What a call may use of the one who calls.
+/// The caller's side of a call.
 #[derive(Clone, Copy)]
 pub struct ToolContext<'c> {
-    /// Is told how far a long call has got: done, of how many if that is known, and in words.
+    /// Receives the progress of a long call: done, of how many if that is known, and in words.
     pub progress: &'c (dyn Fn(f64, Option<f64>, &str) + Sync),
-    /// Whether nobody waits for the result any more.
+    /// Whether the caller has stopped waiting for the result.
     pub cancelled: &'c (dyn Fn() -> bool + Sync),
     /// The skills whose bodies the session has loaded.
     pub loaded: &'c [String],
-    /// What tells the session apart from others; empty if there is none.
+    /// The session's id; empty if there is none.
     pub session: &'c str,
     /// Whether a skill that is loaded stays so until the next call.
     pub is_lasting: bool,
 }
 
 impl ToolContext<'_> {
-    /// Checks that the session has loaded a skill, as [`check_loaded`] does. Where nothing stays loaded, the error does not
-    /// advise to load it, which would lead nowhere.
+    /// Checks that the session has loaded a skill, as [`check_loaded`] does. Where nothing stays loaded, the error does
+    /// not advise to load it, which would lead nowhere.
     pub fn check_loaded(&self, catalog: &Catalog, skill: &Skill) -> Result<(), (&'static str, String)> {
         check_loaded(catalog, skill, self.loaded).map_err(|(code, message)| {
             let message = if self.is_lasting { message } else { NO_SESSION.to_owned() };
@@ -149,17 +149,17 @@ const NO_SESSION: &str = "This connection has no session, so no skill stays load
                           with `initialize`. Do the task without them, or ask the user to connect that way.";
 
 impl ToolOutput {
-    /// A result that is this text.
-    pub fn said(text: String) -> ToolOutput {
+    /// Makes a result of a text.
+    pub fn from_text(text: String) -> ToolOutput {
         ToolOutput { text, structured: None, is_error: false, effect: None }
     }
 
     fn failed(text: String) -> ToolOutput {
-        ToolOutput { is_error: true, ..ToolOutput::said(text) }
+        ToolOutput { is_error: true, ..ToolOutput::from_text(text) }
     }
 
-    /// A failure in the form all tools have: an `<error>` with its code inside the element that the result would have
-    /// been in. `opening` is that element's tag with its attributes, escaped.
+    /// Makes a failure in the form that all tools have: an `<error>` with its code inside the element that the result
+    /// would have been in. `opening` is that element's tag with its attributes, escaped.
     ///
     /// ```
     /// let output = skillcue::tools::ToolOutput::failure("skill_file id=\"pdf\"", "not_found", "It is not there.");
@@ -177,7 +177,7 @@ impl ToolOutput {
     }
 }
 
-/// A skill that a model may have: one that hides from models is not there for it, even by its name.
+/// Returns a skill that a model may have: one that is hidden from models is not found, even by its name.
 pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error> {
     let not_found = || {
         let close = catalog.close_names(id).into_iter().filter(|name| *name != id).map(str::to_owned).collect();
@@ -185,7 +185,7 @@ pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error>
     };
     match usable(catalog, id) {
         Ok(skill) if !skill.is_open_to_models() => Err(not_found()),
-        // What is hidden and disabled is hidden first.
+        // A skill that is hidden and disabled is reported as hidden.
         Err(Error::Disabled { .. } | Error::Unavailable { .. })
             if catalog.get(id).is_some_and(Skill::hides_from_models) =>
         {
@@ -208,8 +208,8 @@ pub fn check_loaded(catalog: &Catalog, skill: &Skill, loaded: &[String]) -> Resu
     Err(("not_loaded", format!("Load the skill first: load_skill with the id \"{shown}\".")))
 }
 
-/// A failure in the words of the envelope: one of its codes, and sentences for the model.
-pub fn said(skills: &Skillcue, error: &Error, id: &str) -> (&'static str, String) {
+/// Returns an error in the form of the envelope: one of its codes, and sentences for the model.
+pub fn error_for_model(skills: &Skillcue, error: &Error, id: &str) -> (&'static str, String) {
     match error {
         Error::NotFound { close, .. } => {
             let close = if close.is_empty() { String::new() } else { format!(" Close names: {}.", close.join(", ")) };
@@ -232,7 +232,7 @@ pub fn said(skills: &Skillcue, error: &Error, id: &str) -> (&'static str, String
     }
 }
 
-/// A message as the beginning of a sentence for models: a capital letter first, no full stop at its end.
+/// Returns a message as the beginning of a sentence for models: a capital letter first, no full stop at its end.
 pub fn capital(sentence: &str) -> String {
     let mut chars = sentence.trim_end_matches('.').chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
@@ -252,20 +252,20 @@ impl fmt::Debug for ToolContext<'_> {
 
 /// Adds tools to the table: those that run scripts, and those of skills' toolsets.
 pub trait ToolProvider: Send + Sync + fmt::Debug {
-    /// Its tools, for a session that has loaded these skills.
+    /// Returns its tools, for a session that has loaded these skills.
     fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition>;
 
-    /// Whether a session that has loaded this skill, which has these files, may have other tools for it. It looks and
-    /// runs nothing, so that loading a skill runs nothing.
-    fn brings(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool;
+    /// Returns whether a session that has loaded this skill, which has these files, may have other tools for it. It
+    /// only looks, so that loading a skill runs nothing.
+    fn brings_tools(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool;
 
-    /// The skill whose program a call would run; nothing if it would run none, or if there is no such tool here. For
+    /// Returns the program that a call would run; `None` if it would run none, or if there is no such tool here. For
     /// hosts that ask a person first.
-    fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
+    fn program_for_call(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<SkillProgram> {
         let _ = (skills, call, loaded);
         None
     }
 
-    /// Calls one of them; nothing if it has none of that name.
+    /// Calls one of its tools; `None` if it has none of that name.
     fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput>;
 }

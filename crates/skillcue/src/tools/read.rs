@@ -8,21 +8,21 @@ use skillcue_base::markup::attribute;
 use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_load::neutralise;
 
-use super::arguments::{Arguments, Refused};
-use super::{Call, Tool, ToolContext, ToolOutput, for_model, said};
+use super::arguments::{ArgumentError, Arguments};
+use super::{BuiltInTool, Call, ToolContext, ToolOutput, error_for_model, for_model};
 use crate::catalog::FileError;
 use crate::{Error, Skill, Skillcue};
 
-const USUAL_LINES: usize = 1_000;
-const MOST_LINES: usize = 10_000;
+const DEFAULT_LINES: usize = 1_000;
+const MAX_LINES: usize = 10_000;
 
-/// Most bytes of one answer.
-const MOST_BYTES: usize = 256 * 1024;
+/// The number of bytes of one answer.
+const MAX_BYTES: usize = 256 * 1024;
 
-/// Most files of a directory that an answer names.
-const MOST_FILES: usize = 200;
+/// The number of files of a directory that an answer names.
+const MAX_FILES: usize = 200;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "read_skill_file",
     title: "Read a file of a skill",
     description: "Reads a text file that belongs to a skill, by its path relative to the skill's root: what its \
@@ -38,14 +38,14 @@ fn schema() -> Value {
             "skill_id": {"type": "string", "minLength": 1, "description": "The id of the skill."},
             "path": {"type": "string", "minLength": 1, "description": "The file, relative to the skill's root."},
             "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to read, from 1."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LINES, "default": USUAL_LINES, "description": "Most lines to read."}
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LINES, "default": DEFAULT_LINES, "description": "Most lines to read."}
         },
         "required": ["skill_id", "path"],
         "additionalProperties": false
     })
 }
 
-struct Wanted<'a> {
+struct FileRange<'a> {
     id: &'a str,
     path: &'a str,
     offset: usize,
@@ -56,30 +56,30 @@ fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
     let path = call.arguments().get("path").and_then(Value::as_str).unwrap_or_default();
     let opening = opening(call.skill_id().unwrap_or_default(), path);
     let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
-    let read = || -> Result<_, Refused> {
+    let read = || -> Result<_, ArgumentError> {
         let arguments = Arguments::of(call, &["skill_id", "path", "offset", "limit"])?;
-        Ok(Wanted {
+        Ok(FileRange {
             id: arguments.skill_id()?,
             path: arguments.required("path")?,
             offset: arguments.count("offset", usize::MAX)?.unwrap_or(1),
-            limit: arguments.count("limit", MOST_LINES)?.unwrap_or(USUAL_LINES),
+            limit: arguments.count("limit", MAX_LINES)?.unwrap_or(DEFAULT_LINES),
         })
     };
-    let wanted = match read() {
-        Ok(wanted) => wanted,
+    let range = match read() {
+        Ok(range) => range,
         Err(refused) => return fail("invalid_argument", &refused.to_string()),
     };
     let catalog = skills.catalog();
-    let skill = match for_model(&catalog, wanted.id) {
+    let skill = match for_model(&catalog, range.id) {
         Ok(skill) => skill,
         Err(error) => {
-            let (code, message) = said(skills, &error, wanted.id);
+            let (code, message) = error_for_model(skills, &error, range.id);
             return fail(code, &message);
         }
     };
-    let bytes = match skills.read_file(skill, wanted.path) {
+    let bytes = match skills.read_file(skill, range.path) {
         Ok(bytes) => bytes,
-        Err(Error::File(FileError::NotAFile { .. })) => match directory(skills, skill, wanted.path) {
+        Err(Error::File(FileError::NotAFile { .. })) => match directory(skills, skill, range.path) {
             Some(files) => return fail("not_a_file", &files),
             None => return fail("not_a_file", "It is a directory."),
         },
@@ -87,7 +87,7 @@ fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
     };
     let size = bytes.len();
     match String::from_utf8(bytes) {
-        Ok(content) => part(&wanted, &opening, &content),
+        Ok(content) => part(&range, &opening, &content),
         Err(_) => fail("not_text", &format!("The file is not text. It has {}.", counted(size, "byte"))),
     }
 }
@@ -97,17 +97,17 @@ fn opening(id: &str, path: &str) -> String {
     format!("skill_file id=\"{}\" path=\"{}\"", attribute(&id), attribute(&path))
 }
 
-/// The lines that were asked for, as far as they fit.
-fn part(wanted: &Wanted<'_>, opening: &str, content: &str) -> ToolOutput {
+/// Returns the lines that were asked for, as far as they fit.
+fn part(range: &FileRange<'_>, opening: &str, content: &str) -> ToolOutput {
     let total = content.lines().count();
-    let (first, mut last, mut bytes) = (wanted.offset, wanted.offset - 1, 0);
+    let (first, mut last, mut bytes) = (range.offset, range.offset - 1, 0);
     let mut shown = String::new();
     let mut cut = None;
-    for line in content.split_inclusive('\n').skip(first - 1).take(wanted.limit) {
-        if bytes + line.len() > MOST_BYTES {
+    for line in content.split_inclusive('\n').skip(first - 1).take(range.limit) {
+        if bytes + line.len() > MAX_BYTES {
             // A line that is too long for any answer is cut; else it starts the next one.
             if shown.is_empty() {
-                shown.push_str(&line[..line.floor_char_boundary(MOST_BYTES)]);
+                shown.push_str(&line[..line.floor_char_boundary(MAX_BYTES)]);
                 (last, cut) = (last + 1, Some(line.len()));
             }
             break;
@@ -121,7 +121,7 @@ fn part(wanted: &Wanted<'_>, opening: &str, content: &str) -> ToolOutput {
     }
     let end = last >= total;
     let cut = match cut {
-        Some(size) => format!("[Line {last} is cut: {MOST_BYTES} of its {size} bytes are shown.]\n"),
+        Some(size) => format!("[Line {last} is cut: {MAX_BYTES} of its {size} bytes are shown.]\n"),
         None => String::new(),
     };
     let note = match total {
@@ -136,8 +136,8 @@ fn part(wanted: &Wanted<'_>, opening: &str, content: &str) -> ToolOutput {
     ToolOutput {
         text: format!("<{opening}>\n{shown}</skill_file>\n{cut}{note}"),
         structured: Some(json!({
-            "skill_id": wanted.id,
-            "path": wanted.path,
+            "skill_id": range.id,
+            "path": range.path,
             "first_line": first,
             "last_line": last,
             "total_lines": total,
@@ -148,7 +148,7 @@ fn part(wanted: &Wanted<'_>, opening: &str, content: &str) -> ToolOutput {
     }
 }
 
-/// What a directory holds, for whoever asked for it as a file.
+/// Returns a directory's files, for a call that asked for it as a file.
 fn directory(skills: &Skillcue, skill: &Skill, path: &str) -> Option<String> {
     let listing = skills.list_files(skill).ok()?;
     let dir = path.trim_start_matches("./").trim_end_matches('/');
@@ -156,10 +156,10 @@ fn directory(skills: &Skillcue, skill: &Skill, path: &str) -> Option<String> {
         |file: &&str| matches!(dir, "" | ".") || file.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
     let files: Vec<&str> = listing.files.iter().map(|file| file.path.as_str()).filter(below).collect();
     let mut said = "It is a directory. Its files:\n".to_owned();
-    for file in files.iter().take(MOST_FILES) {
+    for file in files.iter().take(MAX_FILES) {
         let _ = writeln!(said, "{}", Shown(file));
     }
-    if let Some(more) = files.len().checked_sub(MOST_FILES).filter(|more| *more > 0) {
+    if let Some(more) = files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
         let _ = writeln!(said, "and {more} more");
     }
     Some(said)

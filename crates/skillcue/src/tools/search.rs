@@ -8,22 +8,22 @@ use skillcue_base::markup::text;
 use skillcue_base::{Shown, visible};
 use skillcue_select::{Hit, Reason, ReasonKind};
 
-use super::arguments::{Arguments, Refused};
-use super::{Call, Tool, ToolContext, ToolOutput};
+use super::arguments::{ArgumentError, Arguments};
+use super::{BuiltInTool, Call, ToolContext, ToolOutput};
 use crate::{Request, Skillcue};
 
-const USUAL: usize = 10;
-const MOST: usize = 50;
+const DEFAULT_LIMIT: usize = 10;
+const MAX_LIMIT: usize = 50;
 
-/// Most files that a search may name, and the longest path, in bytes.
-const MOST_FILES: usize = 100;
-const LONGEST_FILE: usize = 1024;
+/// The number of files that a search may name, and the length of each path in bytes.
+const MAX_FILES: usize = 100;
+const MAX_FILE_PATH: usize = 1024;
 
-/// Most reasons that are given for one skill, and most characters of the words of each.
-const REASONS: usize = 3;
+/// The number of reasons that are given for one skill, and of characters of the words of each.
+const MAX_REASONS: usize = 3;
 const MAX_WORDS: usize = 60;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "search_skills",
     title: "Search skills",
     description: "Finds skills for a task, best first, with the reason for each. Use it when no listed skill fits, or \
@@ -39,11 +39,11 @@ fn schema() -> Value {
             "query": {"type": "string", "minLength": 1, "description": "What is to be done, in a few words."},
             "files": {
                 "type": "array",
-                "items": {"type": "string", "maxLength": LONGEST_FILE},
-                "maxItems": MOST_FILES,
+                "items": {"type": "string", "maxLength": MAX_FILE_PATH},
+                "maxItems": MAX_FILES,
                 "description": "Paths of the files that it is about."
             },
-            "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL, "description": "Most skills to return."}
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "Most skills to return."}
         },
         "required": ["query"],
         "additionalProperties": false
@@ -51,10 +51,10 @@ fn schema() -> Value {
 }
 
 fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOutput {
-    let read = || -> Result<_, Refused> {
+    let read = || -> Result<_, ArgumentError> {
         let arguments = Arguments::of(call, &["query", "files", "limit"])?;
-        let files = arguments.few_texts("files", MOST_FILES, LONGEST_FILE)?;
-        Ok((arguments.required("query")?, files, arguments.count("limit", MOST)?.unwrap_or(USUAL)))
+        let files = arguments.few_texts("files", MAX_FILES, MAX_FILE_PATH)?;
+        Ok((arguments.required("query")?, files, arguments.count("limit", MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT)))
     };
     let (query, files, limit) = match read() {
         Ok(read) => read,
@@ -75,8 +75,8 @@ fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOut
     let mut hits = Vec::with_capacity(found.hits.len());
     for hit in &found.hits {
         let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
-        let why: Vec<String> = hit.reasons.iter().take(REASONS).map(reason).collect();
-        // A name and a brief are somebody's words: on one line, and not to be taken for ours.
+        let why: Vec<String> = hit.reasons.iter().take(MAX_REASONS).map(reason).collect();
+        // A name and a brief are the author's words: on one line, and not to be taken for ours.
         let _ =
             writeln!(lines, "- {} ({:.2}): {} [{}]", Shown(&hit.name), hit.confidence, Shown(&brief), why.join(", "));
         hits.push(structured(hit, &brief));
@@ -108,8 +108,8 @@ fn structured(hit: &Hit, brief: &str) -> Value {
     })
 }
 
-/// A reason whose trigger, which the skill's author wrote, hides nothing. Of a pattern the words that it matched: the model
-/// reads this, too.
+/// Returns a reason with its trigger, which the skill's author wrote, made safe to show. A pattern is replaced by the
+/// words that it matched: the model reads this, too.
 fn shown_reason(reason: &Reason) -> Reason {
     let trigger = match reason.kind {
         ReasonKind::Pattern => reason.words(MAX_WORDS),
@@ -118,7 +118,7 @@ fn shown_reason(reason: &Reason) -> Reason {
     Reason { trigger, ..reason.clone() }
 }
 
-/// `keyword "pdf"`, in the words of the query.
+/// Returns `keyword "pdf"`, in the words of the query.
 fn reason(reason: &Reason) -> String {
     let kind = serde_json::to_value(reason.kind).ok();
     let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("match").replace('_', " ");

@@ -1,9 +1,9 @@
-//! Watching the directories of the skills: what changes on disk is in the catalog a moment later.
+//! Watching the directories of the skills: changes on disk are in the catalog a moment later.
 //!
 //! ```
 //! use std::sync::{Arc, mpsc};
 //! use skillcue::Skillcue;
-//! use skillcue::watch::{Event, WatchOptions};
+//! use skillcue::watch::{WatchEvent, WatchOptions};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build()?);
@@ -12,24 +12,24 @@
 //!
 //! std::fs::create_dir(dir.path().join("pdf"))?;
 //! std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
-//! let Ok(Event::Changed(changes)) = events.recv() else { panic!("the skill should have been found") };
+//! let Ok(WatchEvent::Changed(changes)) = events.recv() else { panic!("the skill should have been found") };
 //! assert_eq!(changes.added, ["pdf"]);
 //! assert!(skills.catalog().get("pdf").is_some());
 //! drop(watching);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Two threads do it: one that the system tells what happens, and one that refreshes and reports. Readers go on with the
-//! catalog they have, and none waits.
+//! Two threads do it: one that the system notifies of events, and one that refreshes and reports. Readers go on with
+//! the catalog they have, and none waits.
 //!
-//! - One watcher serves all roots. Each directory is watched by itself, so what nobody keeps skills in (`node_modules`) is
-//!   not.
+//! - One watcher serves all roots. Each directory is watched by itself, so directories that never hold skills
+//!   (`node_modules`) are not.
 //! - A refresh looks only where something happened: one skill touched among 100,000 is one file read.
-//! - Where the system will not tell (more directories than it grants, a network file system), it is polling, says so as
-//!   [`Event::Trouble`], and tries again now and then. Polling asks for every file's stamp and reads what changed.
+//! - Where the system does not notify (more directories than it grants, a network file system), the watcher polls, reports
+//!   [`WatchEvent::Trouble`], and tries again now and then. Polling asks for every file's stamp and reads changed files.
 //! - Roots may come, go, be renamed or mounted over; links are followed as discovery follows them.
 
-mod pending;
+mod pending_changes;
 mod tree;
 mod worker;
 
@@ -41,25 +41,26 @@ use std::time::Duration;
 use crate::{Changes, Skillcue};
 use worker::{Signal, Worker};
 
-/// How to watch.
+/// Options of watching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchOptions {
-    /// How long nothing must have happened before a refresh. 50 ms.
+    /// The time without events before a refresh. 50 ms.
     pub quiet: Duration,
-    /// How long a refresh is put off at most while things go on happening. 1 s.
+    /// The longest delay of a refresh while events go on. 1 s.
     pub longest: Duration,
-    /// How often to look if the system does not tell what happens. 2 s.
+    /// The interval of polling if the system does not notify. 2 s.
     pub poll_interval: Duration,
-    /// Looks every [`poll_interval`](WatchOptions::poll_interval), without asking the system to tell: for network file
-    /// systems, where it does not know what others do.
+    /// Whether to poll every [`poll_interval`](WatchOptions::poll_interval) without asking the system to notify: for
+    /// network file systems, where it does not see changes of other machines.
     pub poll: bool,
-    /// At most so many directories are watched; with more it is polling. 262,144, and never more than three quarters of
-    /// what the system grants: all programs of a user share that.
+    /// The number of directories that are watched; with more the watcher polls. 262,144, and never more than three
+    /// quarters of what the system grants: all programs of a user share that.
     pub max_directories: usize,
-    /// How often to check that each root is still the directory it was: nobody tells of mounts, nor of renames far above
-    /// it. It costs a `stat` a root. 5 s.
+    /// The interval of checks that each root is still the directory it was: there are no events for mounts, nor for
+    /// renames far above it. It costs a `stat` a root. 5 s.
     pub check_interval: Duration,
-    /// How long after falling back to polling the system is asked again; each time twice as long, up to 32 times. 60 s.
+    /// The time after a fall-back to polling until the system is asked again; each time twice as long, up to 32 times.
+    /// 60 s.
     pub retry_interval: Duration,
 }
 
@@ -77,57 +78,57 @@ impl Default for WatchOptions {
     }
 }
 
-/// What a watcher reports.
+/// A report of a watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
-    /// Skills changed, and if anything but [`files`](Changes::files) did, the catalog: [`Skillcue::catalog`] is the new one
-    /// already. Changes of other files of skills that were there before come by themselves. Catalogs do not remember these
-    /// files, so it counts what happens once all directories are watched; nothing while polling, and not what an overflow
-    /// has hidden.
+pub enum WatchEvent {
+    /// Skills changed, and if anything but [`files`](Changes::files) did, the catalog: [`Skillcue::catalog`] is the new
+    /// one already. Changes of other files of skills that were there before come by themselves. Catalogs do not
+    /// remember these files, so only events after all directories are watched count; none while polling, and none that
+    /// an overflow has hidden.
     Changed(Changes),
-    /// The system does not tell what happens, or not any more, and why: from now on it is polling. Reported once each time
+    /// The system does not notify, or not any more, and why: from now on the watcher polls. Reported once each time
     /// that begins.
     Trouble(String),
-    /// The system tells again: polling has ended.
+    /// The system notifies again: polling has ended.
     Recovered,
 }
 
-/// How far a watcher is.
+/// The state of a watcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum State {
+pub enum WatchState {
     /// Directories are being gone through.
     Starting,
-    /// The system tells what happens in so many directories.
-    Told {
-        /// How many are watched.
+    /// The system notifies of events in so many directories.
+    Notified {
+        /// The number of directories that are watched.
         directories: usize,
     },
-    /// It looks now and then.
+    /// The watcher looks now and then.
     Polling,
 }
 
-/// Watches as long as it is not dropped. Dropping it waits for a report that is under way, and none comes afterwards
+/// A watcher at work, until it is dropped. Dropping it waits for a report that is under way, and none comes afterwards
 /// (unless the report itself drops it).
 #[derive(Debug)]
 #[must_use = "dropping it ends the watching"]
 pub struct Watching {
     signals: Sender<Signal>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WatchState>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watching {
-    /// How far it is. What happens is reported sooner or later in any case.
-    pub fn state(&self) -> State {
+    /// Returns the state. Events are reported sooner or later in any case.
+    pub fn state(&self) -> WatchState {
         *skillcue_base::lock(&self.state)
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // Who does not listen any more has ended.
+        // A thread that does not receive any more has ended.
         let _ = self.signals.send(Signal::Stop);
         let inside = |thread: &JoinHandle<()>| thread.thread().id() == std::thread::current().id();
         if let Some(thread) = self.thread.take_if(|thread| !inside(thread)) {
@@ -142,13 +143,17 @@ impl Skillcue {
     /// not there yet are found when they appear. What happened since the catalog was made is reported first.
     ///
     /// `on_change` is called on a thread of its own, one call at a time. See [`watch`](crate::watch) for an example.
-    pub fn watch(self: &Arc<Self>, options: WatchOptions, on_change: impl Fn(&Event) + Send + 'static) -> Watching {
+    pub fn watch(
+        self: &Arc<Self>,
+        options: WatchOptions,
+        on_change: impl Fn(&WatchEvent) + Send + 'static,
+    ) -> Watching {
         let (signals, received) = mpsc::channel();
-        // The report can be had back if there is no thread for it.
+        // The report can be taken back if there is no thread for it.
         let report = Arc::new(Mutex::new(Some(on_change)));
         let take = |report: &Mutex<Option<_>>| skillcue_base::lock(report).take();
         let (skills, sender, theirs) = (Arc::clone(self), signals.clone(), Arc::clone(&report));
-        let state = Arc::new(Mutex::new(State::Starting));
+        let state = Arc::new(Mutex::new(WatchState::Starting));
         let shown = Arc::clone(&state);
         // Taken here and not on the thread: nothing that happens after this call may be missed.
         let last = self.catalog();
@@ -161,7 +166,7 @@ impl Skillcue {
             Ok(thread) => Some(thread),
             Err(error) => {
                 if let Some(report) = take(&report) {
-                    report(&Event::Trouble(format!("nothing is watched: no thread could be started: {error}")));
+                    report(&WatchEvent::Trouble(format!("nothing is watched: no thread could be started: {error}")));
                 }
                 None
             }

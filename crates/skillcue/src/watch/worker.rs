@@ -10,23 +10,23 @@ use notify::EventKind;
 use notify::event::{AccessKind, AccessMode};
 use skillcue_catalog::{Catalog, SkillFile};
 
-use super::pending::Pending;
-use super::tree::{self, Tree};
-use super::{Event, State, WatchOptions};
-use crate::setup::Moved;
+use super::pending_changes::PendingChanges;
+use super::tree::{self, WatchTree};
+use super::{WatchEvent, WatchOptions, WatchState};
+use crate::setup::SetupChange;
 use crate::skills::CatalogSwap;
 use crate::{Changes, Skillcue};
 
-/// After so many overflows in a row that hid nothing, it is our own reading that fills the queue.
-const OVERFLOWS: u32 = 3;
+/// The number of overflows in a row that hid nothing. After these, our own reading is what fills the queue.
+const MAX_OVERFLOWS: u32 = 3;
 
-/// Nobody can want to look more often than this.
-const SHORTEST: Duration = Duration::from_millis(10);
+/// The shortest interval between two looks.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// So many times the pause before the system is asked again is doubled.
-const DOUBLINGS: u32 = 5;
+/// The number of times that the pause before the system is asked again is doubled.
+const MAX_DOUBLINGS: u32 = 5;
 
-/// What the worker is told.
+/// A message for the worker.
 #[derive(Debug)]
 pub(super) enum Signal {
     Event(notify::Event),
@@ -38,28 +38,28 @@ pub(super) enum Signal {
 pub(super) struct Worker<F> {
     skills: Arc<Skillcue>,
     options: WatchOptions,
-    /// What was reported last. The host may refresh, too; that must not hide anything.
+    /// The catalog that was reported last. The host may refresh, too; that must not hide anything.
     last: Arc<Catalog>,
     report: F,
-    state: Arc<Mutex<State>>,
-    /// Nothing: polling.
-    tree: Option<Tree>,
+    state: Arc<Mutex<WatchState>>,
+    /// `None` while polling.
+    tree: Option<WatchTree>,
     overflows: u32,
-    /// How often it fell back to polling.
+    /// The number of times that it fell back to polling.
     falls: u32,
-    /// When to ask the system again.
+    /// The time to ask the system again.
     retry: Option<Instant>,
-    /// When to check that the roots are where they were.
+    /// The time to check that the roots are where they were.
     check: Option<Instant>,
 }
 
-impl<F: Fn(&Event)> Worker<F> {
+impl<F: Fn(&WatchEvent)> Worker<F> {
     pub(super) fn new(
         skills: Arc<Skillcue>,
         options: WatchOptions,
         last: Arc<Catalog>,
         report: F,
-        state: Arc<Mutex<State>>,
+        state: Arc<Mutex<WatchState>>,
     ) -> Worker<F> {
         let (tree, overflows, falls, retry, check) = (None, 0, 0, None, None);
         Worker { skills, options, last, report, state, tree, overflows, falls, retry, check }
@@ -71,38 +71,38 @@ impl<F: Fn(&Event)> Worker<F> {
         {
             self.fall_back(&why);
         }
-        // Only now: what happens from here on is told.
+        // Only now: events from here on are received.
         self.refresh(None);
         self.show_state();
-        let mut pending = Pending::default();
+        let mut pending = PendingChanges::default();
         loop {
             let now = Instant::now();
             let is_due = |when: Option<Instant>| when.is_some_and(|when| when <= now);
-            // Not by way of the channel: as long as there is something in it, no time-out comes.
+            // Not by way of the channel: as long as there are messages in it, no time-out comes.
             if self.tree.is_some() && is_due(pending.due(&self.options)) {
                 self.look(&std::mem::take(&mut pending));
                 continue;
             }
             if self.tree.is_some() && is_due(self.check) {
-                self.check = now.checked_add(self.options.check_interval.max(SHORTEST));
-                if self.tree.as_ref().is_some_and(Tree::is_displaced) {
+                self.check = now.checked_add(self.options.check_interval.max(MIN_INTERVAL));
+                if self.tree.as_ref().is_some_and(WatchTree::is_displaced) {
                     pending.start_over();
                 } else {
-                    match self.skills.asking.has_moved() {
-                        Moved::Nothing => {}
-                        Moved::Switches => drop(self.refresh(Some(&BTreeSet::new()))),
-                        Moved::Roots => self.move_roots(signals),
+                    match self.skills.setup_provider.change() {
+                        SetupChange::Nothing => {}
+                        SetupChange::Switches => drop(self.refresh(Some(&BTreeSet::new()))),
+                        SetupChange::Roots => self.move_roots(signals),
                     }
                 }
                 continue;
             }
             if self.tree.is_none() && is_due(self.retry) {
                 self.recover(signals);
-                pending = Pending::default();
+                pending = PendingChanges::default();
                 continue;
             }
             let wait = if self.tree.is_none() {
-                self.options.poll_interval.max(SHORTEST)
+                self.options.poll_interval.max(MIN_INTERVAL)
             } else {
                 let next = [pending.due(&self.options), self.check].into_iter().flatten().min();
                 next.map_or(Duration::MAX, |next| next.saturating_duration_since(now))
@@ -121,24 +121,24 @@ impl<F: Fn(&Event)> Worker<F> {
         }
     }
 
-    /// Asks the system to tell.
+    /// Asks the system to notify.
     fn start(&mut self, signals: &Sender<Signal>) -> Result<(), String> {
         let signals = signals.clone();
-        let further = self.skills.asking.roots().into_iter().map(|root| root.path);
+        let further = self.skills.setup_provider.roots().into_iter().map(|root| root.path);
         let roots = self.skills.roots.iter().cloned().chain(further).collect();
-        self.tree = Some(Tree::new(roots, self.options.max_directories, move || teller(signals.clone()))?);
-        self.check = Instant::now().checked_add(self.options.check_interval.max(SHORTEST));
+        self.tree = Some(WatchTree::new(roots, self.options.max_directories, move || event_handler(signals.clone()))?);
+        self.check = Instant::now().checked_add(self.options.check_interval.max(MIN_INTERVAL));
         Ok(())
     }
 
-    /// Watches where skills are by now, once somebody has said that it is elsewhere.
+    /// Watches the roots of the current set-up, once that has others.
     fn move_roots(&mut self, signals: &Sender<Signal>) {
-        // The refresh asks where that is.
+        // The refresh asks for the set-up.
         self.refresh(None);
         if let Err(why) = self.start(signals) {
             self.fall_back(&why);
         }
-        // What happened before the new roots were watched.
+        // For changes before the new roots were watched.
         self.refresh(None);
         self.show_state();
     }
@@ -149,7 +149,7 @@ impl<F: Fn(&Event)> Worker<F> {
             Ok(()) => {
                 self.retry = None;
                 self.show_state();
-                (self.report)(&Event::Recovered);
+                (self.report)(&WatchEvent::Recovered);
                 self.refresh(None);
             }
             Err(_) => self.retry_later(),
@@ -157,36 +157,39 @@ impl<F: Fn(&Event)> Worker<F> {
     }
 
     fn retry_later(&mut self) {
-        let pause = self.options.retry_interval.saturating_mul(1 << self.falls.min(DOUBLINGS)).max(SHORTEST);
+        let pause = self.options.retry_interval.saturating_mul(1 << self.falls.min(MAX_DOUBLINGS)).max(MIN_INTERVAL);
         self.falls += 1;
         self.retry = Instant::now().checked_add(pause);
     }
 
-    /// Ends the watching, and says so.
+    /// Ends the watching, and reports it.
     fn fall_back(&mut self, why: &str) {
-        // Whoever was dropped may still complain.
+        // A watcher that was dropped may still report errors.
         let is_news = self.tree.take().is_some() || self.retry.is_none() && !self.options.poll;
         if is_news {
             self.overflows = 0;
             self.retry_later();
             self.show_state();
             let every = self.options.poll_interval;
-            (self.report)(&Event::Trouble(format!("{why}; looking every {every:?} instead")));
+            (self.report)(&WatchEvent::Trouble(format!("{why}; looking every {every:?} instead")));
         }
     }
 
     fn show_state(&self) {
-        let state = self.tree.as_ref().map_or(State::Polling, |tree| State::Told { directories: tree.directories() });
+        let state = self
+            .tree
+            .as_ref()
+            .map_or(WatchState::Polling, |tree| WatchState::Notified { directories: tree.directories() });
         *skillcue_base::lock(&self.state) = state;
     }
 
-    /// Looks at what happened.
-    fn look(&mut self, pending: &Pending) {
-        // New directories are watched before the refresh: what was in them by then it sees, what comes later is told.
+    /// Looks at the events.
+    fn look(&mut self, pending: &PendingChanges) {
+        // New directories are watched before the refresh: it sees their files, and later ones cause events.
         let done = self.tree.as_mut().map_or(Ok(false), |tree| {
             if pending.survey { tree.survey().map(|()| true) } else { tree.look_at(&pending.moved) }
         });
-        // While the watcher was replaced nobody has told anything.
+        // While the watcher was replaced there were no events.
         let everywhere = done.unwrap_or_else(|why| {
             self.fall_back(&why);
             true
@@ -194,31 +197,31 @@ impl<F: Fn(&Event)> Worker<F> {
         let changes = self.refresh(Some(&pending.touched).filter(|_| !everywhere));
         self.show_state();
         self.overflows = if pending.overflow && changes.is_empty() { self.overflows + 1 } else { 0 };
-        if self.overflows >= OVERFLOWS {
-            self.fall_back("more happens than the system can tell");
+        if self.overflows >= MAX_OVERFLOWS {
+            self.fall_back("more happens than the system can report");
         }
         let files = self.files(pending, &changes);
         if !files.is_empty() {
-            (self.report)(&Event::Changed(Changes { files, ..Changes::default() }));
+            (self.report)(&WatchEvent::Changed(Changes { files, ..Changes::default() }));
         }
     }
 
-    /// Refreshes, and reports what changed. `touched`: only there something happened.
+    /// Refreshes, and reports what changed. `touched` are the only paths with events.
     fn refresh(&mut self, touched: Option<&BTreeSet<PathBuf>>) -> Changes {
-        let CatalogSwap { old, new, changes } = self.skills.look_again(touched);
+        let CatalogSwap { old, new, changes } = self.skills.refresh_touched(touched);
         let changes = if Arc::ptr_eq(&old, &self.last) { changes } else { Changes::between(&self.last, &new) };
         self.last = new;
         if changes.is_empty() {
             return changes;
         }
-        let event = Event::Changed(changes);
+        let event = WatchEvent::Changed(changes);
         (self.report)(&event);
-        let Event::Changed(changes) = event else { return Changes::default() };
+        let WatchEvent::Changed(changes) = event else { return Changes::default() };
         changes
     }
 
-    /// The skills of which other files changed.
-    fn files(&self, pending: &Pending, changes: &Changes) -> Vec<String> {
+    /// Returns the skills of which other files changed.
+    fn files(&self, pending: &PendingChanges, changes: &Changes) -> Vec<String> {
         let Some(tree) = &self.tree else { return Vec::new() };
         let mut dirs = HashSet::new();
         for path in &pending.touched {
@@ -243,19 +246,19 @@ impl<F: Fn(&Event)> Worker<F> {
     }
 }
 
-/// Passes on what the system tells, except that somebody reads: we do, each time we look.
-fn teller(signals: Sender<Signal>) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
+/// Returns a handler that passes on events, except those of reading: we read, each time we look.
+fn event_handler(signals: Sender<Signal>) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
     move |told| {
         let signal = match told {
             Ok(event) => match event.kind {
-                // Who writes by way of memory is told of only here.
+                // The only event of a file that is written through a memory map.
                 EventKind::Access(AccessKind::Close(AccessMode::Write)) => Signal::Event(event),
                 EventKind::Access(_) => return,
                 _ => Signal::Event(event),
             },
             Err(error) => Signal::Broken(tree::why(&error)),
         };
-        // Nobody listens any more: the watcher is about to be dropped.
+        // The channel is closed: the watcher is about to be dropped.
         let _ = signals.send(signal);
     }
 }
@@ -271,7 +274,7 @@ mod tests {
 
     const GIVE_UP: Duration = Duration::from_secs(10);
 
-    fn watched(dir: &std::path::Path, options: WatchOptions) -> (Arc<Skillcue>, Watching, Receiver<Event>) {
+    fn watched(dir: &std::path::Path, options: WatchOptions) -> (Arc<Skillcue>, Watching, Receiver<WatchEvent>) {
         let skills = Arc::new(Skillcue::builder().skills_dir(dir).build().unwrap());
         let (send, events) = mpsc::channel();
         let watching = skills.watch(options, move |event| drop(send.send(event.clone())));
@@ -289,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_switched_is_told() {
+    fn a_switched_skill_is_reported() {
         use crate::Setup;
         use skillcue_catalog::Enablement;
         use std::sync::atomic::{AtomicBool, Ordering};
@@ -305,13 +308,15 @@ mod tests {
         });
         let skills = Arc::new(builder.build().unwrap());
         let (send, events) = mpsc::channel();
-        let options = WatchOptions { check_interval: SHORTEST, ..WatchOptions::default() };
+        let options = WatchOptions { check_interval: MIN_INTERVAL, ..WatchOptions::default() };
         let watching = skills.watch(options, move |event| drop(send.send(event.clone())));
-        while watching.state() == State::Starting {
-            std::thread::sleep(SHORTEST);
+        while watching.state() == WatchState::Starting {
+            std::thread::sleep(MIN_INTERVAL);
         }
         off.store(true, Ordering::SeqCst);
-        let Event::Changed(changes) = events.recv_timeout(GIVE_UP).unwrap() else { panic!("something else happened") };
+        let WatchEvent::Changed(changes) = events.recv_timeout(GIVE_UP).unwrap() else {
+            panic!("something else happened")
+        };
         assert_eq!((changes.updated, changes.listing), (vec!["pdf".to_owned()], true));
         assert_eq!(skills.catalog().effort().read, 0, "no file was read for it");
     }
@@ -324,7 +329,7 @@ mod tests {
             watching.signals.send(overflow()).unwrap();
             write(dir.path(), name);
             while skills.catalog().get(name).is_none() {
-                assert!(matches!(events.recv_timeout(GIVE_UP), Ok(Event::Changed(_))), "{name}");
+                assert!(matches!(events.recv_timeout(GIVE_UP), Ok(WatchEvent::Changed(_))), "{name}");
             }
         }
     }
@@ -343,9 +348,9 @@ mod tests {
                 Err(_) => assert!(Instant::now() < end, "nothing was said"),
             }
         };
-        assert!(matches!(&told, Event::Trouble(why) if why.contains("more happens")), "{told:?}");
+        assert!(matches!(&told, WatchEvent::Trouble(why) if why.contains("more happens")), "{told:?}");
         write(dir.path(), "pdf");
-        assert!(matches!(events.recv_timeout(GIVE_UP), Ok(Event::Changed(_))), "it is polling now");
+        assert!(matches!(events.recv_timeout(GIVE_UP), Ok(WatchEvent::Changed(_))), "it is polling now");
     }
 
     #[test]
@@ -357,10 +362,10 @@ mod tests {
             watching.signals.send(Signal::Broken("it broke".to_owned())).unwrap();
         }
         let told = events.recv_timeout(GIVE_UP);
-        assert_eq!(told, Ok(Event::Trouble("it broke; looking every 20ms instead".to_owned())));
+        assert_eq!(told, Ok(WatchEvent::Trouble("it broke; looking every 20ms instead".to_owned())));
         write(dir.path(), "pdf");
         while skills.catalog().get("pdf").is_none() {
-            assert!(matches!(events.recv_timeout(GIVE_UP), Ok(Event::Changed(_))), "said once");
+            assert!(matches!(events.recv_timeout(GIVE_UP), Ok(WatchEvent::Changed(_))), "said once");
         }
     }
 }

@@ -28,9 +28,9 @@ pub const KINDS: [Kind; 3] = [
     Kind { name: "lacks", front: "requires: [no-such-program-anywhere]", is_for_people: false },
 ];
 
-/// Stands in the descriptions, bodies and files of skills that are not for models, and nowhere else.
+/// A word in the descriptions, bodies and files of skills that are not for models, and nowhere else.
 pub const SECRET: &str = "quetzal";
-/// Stands in those of skills that are: the control.
+/// A word in those of skills that are for models: the control.
 pub const OPEN: &str = "openly";
 
 /// A skill of each kind, one that another one shadows, and the control: `open`, which is for models. All fit "invoice".
@@ -60,8 +60,8 @@ pub fn builder(dir: &Path) -> Builder {
     Skillcue::builder().roots(roots).setup_by(setup).search_path(Vec::new())
 }
 
-/// Fails if a text for models shows any of them. `surface` says where it stood; a name that a model has said itself may be
-/// said back, so a surface that was asked for a name names it.
+/// Fails if a text for models shows any of them. `surface` says where the text was; a name that a model has said itself
+/// may be said back, so a surface that was asked for a name names it.
 pub fn check(surface: &str, text: &str) {
     assert!(!text.contains(SECRET), "{surface}: {text}");
     for kind in &KINDS {

@@ -1,10 +1,10 @@
-//! What is read, what comes back, and whether it is what a fresh look sees.
+//! Refreshes of a watcher: files that are read, recovery, and equality with a fresh look.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use skillcue::watch::{Event, State, WatchOptions};
+use skillcue::watch::{WatchEvent, WatchOptions, WatchState};
 use skillcue::{Catalog, Changes, SkillRoot, Skillcue, Source};
 
 use crate::steps::{Step, step};
@@ -12,11 +12,11 @@ use crate::{GIVE_UP, Watched, text, write};
 
 impl Watched {
     /// Waits until the watcher has gone through all directories.
-    fn begun(&self) -> State {
+    fn begun(&self) -> WatchState {
         let end = Instant::now() + GIVE_UP;
         loop {
             let state = self.watching.as_ref().unwrap().state();
-            if state != State::Starting {
+            if state != WatchState::Starting {
                 return state;
             }
             assert!(Instant::now() < end, "it never begins");
@@ -30,7 +30,7 @@ fn one_skill_touched_among_thousands_is_one_file_read() {
     let names: Vec<String> = (0..3_000).map(|n| format!("skill-{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let watched = Watched::start(WatchOptions::default(), &names);
-    assert!(matches!(watched.begun(), State::Told { directories } if directories > 3_000));
+    assert!(matches!(watched.begun(), WatchState::Notified { directories } if directories > 3_000));
     for name in ["skill-7", "skill-2999", "skill-1500"] {
         let file = watched.root().join(name).join("SKILL.md");
         fs::write(&file, text(name, "Touched.", "Longer than it was.\n")).unwrap();
@@ -60,7 +60,7 @@ fn polling_reads_only_what_changed() {
         }
         fs::File::open(&dir).unwrap().set_modified(old).unwrap();
     }
-    assert_eq!(watched.begun(), State::Polling);
+    assert_eq!(watched.begun(), WatchState::Polling);
     watched.skills.refresh();
     let file = fs::File::options().append(true).open(watched.root().join("pdf/SKILL.md")).unwrap();
     file.set_modified(old - Duration::from_secs(5)).unwrap();
@@ -78,20 +78,21 @@ fn polling_ends_when_the_system_can_tell_again() {
     let options =
         WatchOptions { poll_interval: pause, retry_interval: pause, max_directories: 4, ..WatchOptions::default() };
     let watched = Watched::start(options, &["a", "b", "c", "d", "e"]);
-    watched.wait("trouble", |event| matches!(event, Event::Trouble(why) if why.contains("more than 4 directories")));
-    assert_eq!(watched.begun(), State::Polling);
+    watched
+        .wait("trouble", |event| matches!(event, WatchEvent::Trouble(why) if why.contains("more than 4 directories")));
+    assert_eq!(watched.begun(), WatchState::Polling);
     for name in ["a", "b", "c"] {
         fs::remove_dir_all(watched.root().join(name)).unwrap();
     }
-    watched.wait("that it ended", |event| *event == Event::Recovered);
-    assert!(matches!(watched.begun(), State::Told { .. }));
+    watched.wait("that it ended", |event| *event == WatchEvent::Recovered);
+    assert!(matches!(watched.begun(), WatchState::Notified { .. }));
     fs::write(watched.root().join("d/SKILL.md"), text("d", "Told.", "")).unwrap();
     watched.updated("d");
     // And once more.
     for name in ["f", "g", "h"] {
         write(&watched.root(), name, "Too many.", "");
     }
-    watched.wait("trouble again", |event| matches!(event, Event::Trouble(_)));
+    watched.wait("trouble again", |event| matches!(event, WatchEvent::Trouble(_)));
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn hundreds_go_at_once_and_come_back() {
     }
 }
 
-/// Everything that can be told of a catalog is the same.
+/// Returns whether two catalogs are equal in everything that is public.
 fn same(one: &Catalog, other: &Catalog) -> bool {
     let addresses = |catalog: &Catalog| catalog.all().iter().map(|skill| skill.address()).collect::<Vec<_>>();
     Changes::between(one, other).is_empty()
@@ -162,7 +163,7 @@ fn check(batches: &[Vec<Step>]) {
         for step in batch {
             step.take(&base);
         }
-        // Once all that was told has been looked at, it is what somebody sees who looks for the first time.
+        // Once all events have been looked at, the catalog equals that of a first look.
         let fresh = build().catalog();
         let end = Instant::now() + GIVE_UP;
         while !same(&watched.skills.catalog(), &fresh) {
@@ -183,7 +184,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 30, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_it_ends_with_what_a_fresh_look_sees(
+    fn any_changes_end_with_the_catalog_of_a_fresh_look(
         batches in prop::collection::vec(prop::collection::vec(step(), 1..6), 1..8)
     ) {
         check(&batches);

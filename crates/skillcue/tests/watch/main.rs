@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use skillcue::watch::{Event, WatchOptions, Watching};
+use skillcue::watch::{WatchEvent, WatchOptions, Watching};
 use skillcue::{Changes, SkillRoot, Skillcue, Source};
 use tempfile::TempDir;
 
@@ -24,9 +24,9 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 struct Watched {
     dir: TempDir,
     skills: Arc<Skillcue>,
-    events: Receiver<Event>,
-    /// What was reported so far and not asked for.
-    seen: Mutex<Vec<Event>>,
+    events: Receiver<WatchEvent>,
+    /// The reports so far that were not asked for.
+    seen: Mutex<Vec<WatchEvent>>,
     watching: Option<Watching>,
 }
 
@@ -63,7 +63,7 @@ impl Watched {
     }
 
     /// Waits until an event passes. One write may be reported in two parts, so others may come before.
-    fn wait(&self, what: &str, passes: impl Fn(&Event) -> bool) -> Event {
+    fn wait(&self, what: &str, passes: impl Fn(&WatchEvent) -> bool) -> WatchEvent {
         let end = Instant::now() + GIVE_UP;
         loop {
             let event = self.events.recv_timeout(end.saturating_duration_since(Instant::now()));
@@ -78,19 +78,19 @@ impl Watched {
     fn added(&self, name: &str) {
         self.wait(
             &format!("{name} added"),
-            |event| matches!(event, Event::Changed(c) if c.added.iter().any(|n| n == name)),
+            |event| matches!(event, WatchEvent::Changed(c) if c.added.iter().any(|n| n == name)),
         );
         assert!(self.skills.catalog().get(name).is_some(), "reported after it is there");
     }
 
     fn updated(&self, name: &str) -> Changes {
-        let is = |event: &Event| matches!(event, Event::Changed(c) if c.updated.iter().any(|n| n == name));
-        let Event::Changed(changes) = self.wait(&format!("{name} updated"), is) else { unreachable!() };
+        let is = |event: &WatchEvent| matches!(event, WatchEvent::Changed(c) if c.updated.iter().any(|n| n == name));
+        let WatchEvent::Changed(changes) = self.wait(&format!("{name} updated"), is) else { unreachable!() };
         changes
     }
 
     fn removed(&self, name: &str) {
-        let is = |event: &Event| matches!(event, Event::Changed(c) if c.removed.iter().any(|n| n == name));
+        let is = |event: &WatchEvent| matches!(event, WatchEvent::Changed(c) if c.removed.iter().any(|n| n == name));
         self.wait(&format!("{name} removed"), is);
         assert!(self.skills.catalog().get(name).is_none());
     }
@@ -98,7 +98,7 @@ impl Watched {
     fn files(&self, name: &str) {
         self.wait(
             &format!("files of {name}"),
-            |event| matches!(event, Event::Changed(changes) if changes.files == [name]),
+            |event| matches!(event, WatchEvent::Changed(changes) if changes.files == [name]),
         );
     }
 
@@ -108,7 +108,7 @@ impl Watched {
         self.added("settled");
     }
 
-    fn said(&self, what: impl Fn(&Event) -> bool) -> bool {
+    fn said(&self, what: impl Fn(&WatchEvent) -> bool) -> bool {
         self.seen.lock().unwrap().iter().any(what)
     }
 }
@@ -136,8 +136,8 @@ fn a_skill_comes_changes_and_goes() {
     fs::write(root.join("new/SKILL.md"), text("new", "And watched again.", "Body.\n")).unwrap();
     watched.updated("new");
     assert!(
-        !watched.said(|event| matches!(event, Event::Trouble(_))
-            || matches!(event, Event::Changed(changes) if !changes.files.is_empty())),
+        !watched.said(|event| matches!(event, WatchEvent::Trouble(_))
+            || matches!(event, WatchEvent::Changed(changes) if !changes.files.is_empty())),
         "{:?}",
         watched.seen
     );
@@ -157,12 +157,12 @@ fn editors_write_beside_and_rename() {
     fs::write(dir.join("SKILL.md"), text("pdf", "By vim.", "Body.\n")).unwrap();
     fs::remove_file(dir.join("SKILL.md~")).unwrap();
     while watched.skills.catalog().get("pdf").is_none_or(|pdf| pdf.manifest().description() != "By vim.") {
-        watched.wait("what vim wrote", |event| matches!(event, Event::Changed(_)));
+        watched.wait("what vim wrote", |event| matches!(event, WatchEvent::Changed(_)));
     }
 }
 
 #[test]
-fn what_happened_before_the_watching_is_reported() {
+fn changes_before_the_watching_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     write(dir.path(), "early", "Came between.", "");
@@ -305,8 +305,7 @@ fn other_files_of_a_skill() {
     watched.files("pdf");
     fs::remove_dir_all(dir.join("scripts")).unwrap();
     watched.files("pdf");
-    let is_pdf =
-        |event: &Event| matches!(event, Event::Changed(changes) if changes.updated.contains(&"pdf".to_owned()));
+    let is_pdf = |event: &WatchEvent| matches!(event, WatchEvent::Changed(changes) if changes.updated.contains(&"pdf".to_owned()));
     assert!(!watched.said(is_pdf), "{:?}", watched.seen);
 }
 
@@ -315,7 +314,7 @@ fn findings_are_reported_too() {
     let watched = Watched::start(WatchOptions::default(), &["pdf"]);
     fs::create_dir(watched.root().join("bad")).unwrap();
     fs::write(watched.root().join("bad/SKILL.md"), "nothing at the front\n").unwrap();
-    watched.wait("a finding", |event| matches!(event, Event::Changed(changes) if changes.findings));
+    watched.wait("a finding", |event| matches!(event, WatchEvent::Changed(changes) if changes.findings));
     assert_eq!(watched.skills.catalog().invalid().len(), 1);
     write(&watched.root(), "bad", "Mended.", "");
     watched.added("bad");
@@ -323,7 +322,7 @@ fn findings_are_reported_too() {
 }
 
 #[test]
-fn what_does_not_matter_is_not_reported() {
+fn irrelevant_files_are_not_reported() {
     let watched = Watched::start(WatchOptions::default(), &["pdf"]);
     watched.settle();
     for skipped in [".git", "node_modules", "target", "__pycache__", ".venv"] {
@@ -342,15 +341,15 @@ fn what_does_not_matter_is_not_reported() {
     write(&watched.root(), "last", "A sign.", "");
     watched.added("last");
     let seen = watched.seen.lock().unwrap();
-    let changes = |event: &Event| match event {
-        Event::Changed(changes) => changes.added.len() == 1 && changes.updated.is_empty() && !changes.findings,
+    let changes = |event: &WatchEvent| match event {
+        WatchEvent::Changed(changes) => changes.added.len() == 1 && changes.updated.is_empty() && !changes.findings,
         _ => false,
     };
     // The sign that the watching works may be reported once its directory is there and once its file is whole.
     assert!(
         seen.iter()
             .filter(|event| !changes(event))
-            .all(|event| matches!(event, Event::Changed(c) if c.updated == ["settled"] || c.findings)),
+            .all(|event| matches!(event, WatchEvent::Changed(c) if c.updated == ["settled"] || c.findings)),
         "{seen:?}"
     );
 }
@@ -365,7 +364,7 @@ fn polling_finds_the_same() {
     watched.updated("pdf");
     fs::remove_dir_all(watched.root().join("pdf")).unwrap();
     watched.removed("pdf");
-    assert!(!watched.said(|event| matches!(event, Event::Trouble(_))), "it was asked for");
+    assert!(!watched.said(|event| matches!(event, WatchEvent::Trouble(_))), "it was asked for");
 }
 
 #[test]
@@ -376,10 +375,10 @@ fn with_too_many_directories_it_polls_and_says_so() {
     let watched = Watched::start(options, &["one", "two"]);
     write(&watched.root(), "three", "Fits.", "");
     watched.added("three");
-    assert!(!watched.said(|event| matches!(event, Event::Trouble(_))));
+    assert!(!watched.said(|event| matches!(event, WatchEvent::Trouble(_))));
     write(&watched.root(), "four", "Does not fit.", "");
-    let is_trouble = |event: &Event| matches!(event, Event::Trouble(_));
-    let Event::Trouble(why) = watched.wait("trouble", is_trouble) else { unreachable!() };
+    let is_trouble = |event: &WatchEvent| matches!(event, WatchEvent::Trouble(_));
+    let WatchEvent::Trouble(why) = watched.wait("trouble", is_trouble) else { unreachable!() };
     assert!(why.contains("more than 4 directories") && why.contains("every 20ms"), "{why}");
     watched.added("four");
     write(&watched.root(), "five", "Found by looking.", "");
@@ -411,7 +410,7 @@ fn a_report_may_end_the_watching() {
     });
     *guard.lock().unwrap() = Some(watching);
     write(dir.path(), "pdf", "Ends it.", "");
-    assert!(matches!(events.recv_timeout(GIVE_UP), Ok(Event::Changed(_))));
+    assert!(matches!(events.recv_timeout(GIVE_UP), Ok(WatchEvent::Changed(_))));
     while events.recv_timeout(GIVE_UP).is_ok() {}
     assert_eq!(events.try_recv(), Err(mpsc::TryRecvError::Disconnected));
 }

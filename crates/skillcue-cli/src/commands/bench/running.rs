@@ -9,7 +9,7 @@ use skillcue_toolset::packages;
 use crate::commands::toolset;
 use crate::context::Context;
 use crate::error::CliError;
-use skillcue_host::Programs;
+use skillcue_host::HostPrograms;
 
 /// Longest time that a start in the sandbox may take beyond one without.
 const MAX_START: Duration = Duration::from_millis(5);
@@ -17,7 +17,7 @@ const MAX_START: Duration = Duration::from_millis(5);
 const MAX_LATE: Duration = Duration::from_millis(50);
 
 pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report: &mut Report) -> Result<(), CliError> {
-    let acting: &Programs = context.programs()?;
+    let acting: &HostPrograms = context.programs()?;
     say("the sandbox");
     let start = skillcue_exec::measure_start(acting.launcher(), 201)?;
     report.rows.push(

@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use skillcue::Skillcue;
-use skillcue::watch::{Event, State, WatchOptions};
-use skillcue_bench::{TreeOptions, Report, TimeRow, generate};
+use skillcue::watch::{WatchEvent, WatchOptions, WatchState};
+use skillcue_bench::{Report, TimeRow, TreeOptions, generate};
 
 /// The promised time until the catalog is current, where the kernel's watches suffice.
 const MAX_LATENCY: Duration = Duration::from_millis(300);
@@ -34,7 +34,7 @@ pub(super) fn measure(
         // The time is taken where the event is handed over. A send fails only once the measurement has ended.
         let _ = send.send((event.clone(), Instant::now()));
     });
-    while watching.state() == State::Starting {
+    while watching.state() == WatchState::Starting {
         if start.elapsed() > MAX_WAIT {
             return Err(io::Error::other("the watching does not begin"));
         }
@@ -50,7 +50,7 @@ pub(super) fn measure(
         let written = TouchedFile::touch(path)?;
         let seen = loop {
             let (event, seen) = events.recv_timeout(MAX_WAIT).map_err(io::Error::other)?;
-            if matches!(event, Event::Changed(_)) && !Arc::ptr_eq(&before, &skills.catalog()) {
+            if matches!(event, WatchEvent::Changed(_)) && !Arc::ptr_eq(&before, &skills.catalog()) {
                 break seen;
             }
         };
@@ -67,11 +67,11 @@ pub(super) fn measure(
     let rows =
         [("a skill touched, the catalog is current", median), ("the same, at worst", worst)].map(|(what, time)| {
             let row = TimeRow::new(what, count, time);
-            if matches!(watching.state(), State::Told { .. }) { row.at_most(MAX_LATENCY) } else { row }
+            if matches!(watching.state(), WatchState::Notified { .. }) { row.at_most(MAX_LATENCY) } else { row }
         });
     report.rows.extend(rows);
     report.notes.push(match watching.state() {
-        State::Told { directories } => format!(
+        WatchState::Notified { directories } => format!(
             "watching: {directories} directories, begun in {:.1} s; the system tells, and waits 50 ms for more; \
              {most} file read for each touch",
             begun.as_secs_f64()

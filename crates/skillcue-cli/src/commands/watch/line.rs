@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use skillcue::format::Severity;
-use skillcue::watch::Event;
+use skillcue::watch::WatchEvent;
 use skillcue::{Catalog, Diagnostic, Skill};
 
 use crate::hints;
@@ -42,10 +42,10 @@ pub(super) enum WatchLine {
 
 impl WatchLine {
     /// Returns the lines for an event, by the catalogs before it and after.
-    pub(super) fn of(event: &Event, old: &Catalog, new: &Catalog) -> Vec<WatchLine> {
+    pub(super) fn of(event: &WatchEvent, old: &Catalog, new: &Catalog) -> Vec<WatchLine> {
         let path = |catalog: &Catalog, name: &str| catalog.get(name).map(Skill::path).unwrap_or_default();
         match event {
-            Event::Changed(changes) => {
+            WatchEvent::Changed(changes) => {
                 let added =
                     changes.added.iter().map(|name| WatchLine::Added { name: name.clone(), path: path(new, name) });
                 let updated = changes.updated.iter().map(|name| WatchLine::Updated {
@@ -62,8 +62,8 @@ impl WatchLine {
                 news.extend(missing(new.diagnostics(), old.diagnostics()).map(WatchLine::Found));
                 news
             }
-            Event::Trouble(why) => vec![WatchLine::Polling(why.clone())],
-            Event::Recovered => vec![WatchLine::Watching { directories: None }],
+            WatchEvent::Trouble(why) => vec![WatchLine::Polling(why.clone())],
+            WatchEvent::Recovered => vec![WatchLine::Watching { directories: None }],
             _ => Vec::new(),
         }
     }

@@ -1,8 +1,7 @@
 //! Lists of all skills within a budget: the static `<available_skills>` section, and the registry tier.
 //!
-//! Both keep every name as long as they can, and take the room for it from the descriptions of the least valuable
-//! skills. Value depends on the configuration and the skills alone, never on a message, so the text stays the same from
-//! turn to turn.
+//! Both keep every name as long as they can, and shorten the descriptions of the least valuable skills instead. Value
+//! depends on the configuration and the skills alone, never on a message, so the text is equal from turn to turn.
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
@@ -17,22 +16,22 @@ use skillcue_format::{Tokens, brief};
 use crate::TokenCounter;
 use crate::budget::source_rank;
 
-/// What a list needs to know of a skill.
+/// A skill in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ListEntry<'a> {
     /// The name by which it is loaded.
     pub id: Cow<'a, str>,
-    /// What it does and when to use it.
+    /// A sentence on what the skill does and when to use it.
     pub description: Cow<'a, str>,
-    /// What its author gave it.
+    /// The priority that its author gave it.
     pub priority: i32,
-    /// Where it comes from.
+    /// The kind of place that the skill comes from.
     pub source: Source,
-    /// Whether the configuration wants it described whatever happens to others.
+    /// Whether the configuration asks for its description to be shortened last.
     pub pinned: bool,
 }
 
-impl Entry<'_> {
+impl ListEntry<'_> {
     /// Most valuable first.
     fn compare(&self, other: &Self) -> Ordering {
         let key = |entry: &Self| (Reverse(entry.pinned), Reverse(entry.priority), source_rank(entry.source));
@@ -42,10 +41,10 @@ impl Entry<'_> {
 
 /// A list of skills, and what it leaves out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Section {
+pub struct SkillList {
     /// The text. Empty, if there are no skills.
     pub text: Arc<str>,
-    /// What it costs.
+    /// The cost of `text`.
     pub tokens: Tokens,
     /// Skills whose descriptions were cut or left out, by name.
     pub shortened: Vec<String>,
@@ -53,9 +52,9 @@ pub struct Section {
     pub omitted: Vec<String>,
 }
 
-/// How a list is written.
+/// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum ListStyle {
     /// The static section.
     Prompt,
     /// The registry tier.
@@ -73,11 +72,11 @@ A skill is a set of instructions for one kind of task. The list below only says 
 <available_skills>
 ";
 
-impl Style {
+impl ListStyle {
     fn head(self) -> &'static str {
         match self {
-            Style::Prompt => PROMPT_HEAD,
-            Style::Registry => "## Available Capabilities\n\n",
+            ListStyle::Prompt => PROMPT_HEAD,
+            ListStyle::Registry => "## Available Capabilities\n\n",
         }
     }
 
@@ -88,15 +87,15 @@ impl Style {
             _ => format!("{missing} more skills are not listed, to save space; `search_skills` finds them.\n"),
         };
         match self {
-            Style::Prompt => format!("</available_skills>\n{more}"),
-            Style::Registry => format!("{more}\nAsk about specific skills for full documentation."),
+            ListStyle::Prompt => format!("</available_skills>\n{more}"),
+            ListStyle::Registry => format!("{more}\nAsk about specific skills for full documentation."),
         }
     }
 
-    /// One skill.
+    /// Appends one skill.
     fn write(self, out: &mut String, id: &str, description: &str) {
         match self {
-            Style::Prompt => {
+            ListStyle::Prompt => {
                 out.push_str("  <skill>\n    <id>");
                 out.push_str(&markup::text(id));
                 out.push_str("</id>\n");
@@ -107,7 +106,7 @@ impl Style {
                 }
                 out.push_str("  </skill>\n");
             }
-            Style::Registry => {
+            ListStyle::Registry => {
                 out.push_str("- **");
                 out.push_str(id);
                 out.push_str("**");
@@ -120,7 +119,7 @@ impl Style {
         }
     }
 
-    /// What one skill costs, in 64ths of a token.
+    /// Returns the cost of one skill, in 64ths of a token.
     fn cost(self, id: &str, description: &str, counter: &dyn TokenCounter, scratch: &mut String) -> usize {
         scratch.clear();
         self.write(scratch, id, description);
@@ -128,7 +127,7 @@ impl Style {
     }
 }
 
-/// The longest beginning of a folded text that keeps `fits`, cut after a word, with an ellipsis.
+/// Returns the longest beginning of a folded text that `fits`, cut after a word, with an ellipsis.
 pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
     let ends: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
     let part = |words: usize| {
@@ -143,17 +142,17 @@ pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
     if low == 0 { String::new() } else { part(low) }
 }
 
-/// The static section: `## Agent Skills`, a few rules, and `<available_skills>` sorted by id. Nothing at all when there
-/// are no skills; never a body.
+/// Returns the static section: `## Agent Skills`, a few rules, and `<available_skills>` sorted by id. Empty when there
+/// are no skills. Never has a body.
 ///
-/// Over the limit, every name stays and descriptions shrink at word boundaries, those of the least valuable skills first:
-/// down to a line, then to nothing. If even the names do not fit, a line says how many are missing.
+/// Over the limit, every name stays and descriptions shrink at word boundaries, those of the least valuable skills
+/// first: down to a line, then to nothing. If even the names do not fit, a line says how many are missing.
 ///
 /// ```
 /// use skillcue_catalog::Source;
-/// use skillcue_disclose::{Entry, Segment, prompt_section};
+/// use skillcue_disclose::{ListEntry, Segment, prompt_section};
 ///
-/// let pdf = Entry {
+/// let pdf = ListEntry {
 ///     id: "pdf".into(),
 ///     description: "Reads & writes PDF files.".into(),
 ///     priority: 0,
@@ -165,22 +164,23 @@ pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
 /// assert_eq!(&*prompt_section([], None, &Segment).text, "");
 /// ```
 pub fn prompt_section<'a>(
-    entries: impl IntoIterator<Item = Entry<'a>>,
+    entries: impl IntoIterator<Item = ListEntry<'a>>,
     limit: Option<Tokens>,
     counter: &dyn TokenCounter,
-) -> Section {
-    let items = entries.into_iter().map(|entry| Item { entry, is_whole: false });
-    section(Style::Prompt, items.collect(), limit, counter)
+) -> SkillList {
+    let items = entries.into_iter().map(|entry| PendingEntry { entry, is_whole: false });
+    list_within_limit(ListStyle::Prompt, items.collect(), limit, counter)
 }
 
-/// An entry on its way into a list.
-pub(crate) struct Item<'a> {
-    pub(crate) entry: Entry<'a>,
-    /// Whether its description is still to be made brief. That takes time, which is wasted if only names fit.
+/// An entry that is not yet in a list.
+pub(crate) struct PendingEntry<'a> {
+    pub(crate) entry: ListEntry<'a>,
+    /// Whether the description is still the whole one, to be made brief. That takes time, which is wasted if only names
+    /// fit.
     pub(crate) is_whole: bool,
 }
 
-impl Item<'_> {
+impl PendingEntry<'_> {
     fn prepare(&mut self) {
         if self.is_whole {
             self.entry.description = Cow::Owned(brief(&self.entry.description).into_owned());
@@ -191,18 +191,18 @@ impl Item<'_> {
     }
 }
 
-pub(crate) fn section(
-    style: Style,
-    mut items: Vec<Item<'_>>,
+pub(crate) fn list_within_limit(
+    style: ListStyle,
+    mut items: Vec<PendingEntry<'_>>,
     limit: Option<Tokens>,
     counter: &dyn TokenCounter,
-) -> Section {
+) -> SkillList {
     if items.is_empty() {
-        return Section::default();
+        return SkillList::default();
     }
     let frame = |missing: usize| counter.count_64ths(style.head()) + counter.count_64ths(&style.tail(missing));
     let Some(limit) = limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit)) else {
-        items.iter_mut().for_each(Item::prepare);
+        items.iter_mut().for_each(PendingEntry::prepare);
         let mut all: Vec<_> =
             items.iter().map(|item| (&*item.entry.id, Cow::Borrowed(&*item.entry.description))).collect();
         return write(style, &mut all, Vec::new(), Vec::new(), counter);
@@ -218,7 +218,7 @@ pub(crate) fn section(
             names_only(style, &items, &bare, aim.saturating_sub(frame(items.len())), counter)
         } else {
             if !prepared {
-                items.iter_mut().for_each(Item::prepare);
+                items.iter_mut().for_each(PendingEntry::prepare);
                 prepared = true;
             }
             shrink(style, &items, &bare, room, counter)
@@ -232,14 +232,20 @@ pub(crate) fn section(
     }
 }
 
-/// The size, in 64ths of a token, to which descriptions shrink before any goes altogether.
-const LINE: usize = 16 * 64;
+/// The size, in 64ths of a token, to which every description shrinks before the first is dropped.
+const MIN_DESCRIPTION: usize = 16 * 64;
 
-/// All names, and what of the descriptions fits into that many 64ths of a token.
-fn shrink(style: Style, items: &[Item<'_>], bare: &[usize], room: usize, counter: &dyn TokenCounter) -> Section {
+/// Returns a list of all names, with the descriptions shortened to fit into `room` 64ths of a token.
+fn shrink(
+    style: ListStyle,
+    items: &[PendingEntry<'_>],
+    bare: &[usize],
+    room: usize,
+    counter: &dyn TokenCounter,
+) -> SkillList {
     let mut scratch = String::new();
-    let entries: Vec<&Entry<'_>> = items.iter().map(|item| &item.entry).collect();
-    // What a description adds to its name.
+    let entries: Vec<&ListEntry<'_>> = items.iter().map(|item| &item.entry).collect();
+    // The cost that each description adds to its name's.
     let mut adds: Vec<usize> = Vec::with_capacity(entries.len());
     for (entry, bare) in entries.iter().zip(bare) {
         adds.push(style.cost(&entry.id, &entry.description, counter, &mut scratch).saturating_sub(*bare));
@@ -249,7 +255,7 @@ fn shrink(style: Style, items: &[Item<'_>], bare: &[usize], room: usize, counter
     if over > 0 {
         let mut worst: Vec<usize> = (0..entries.len()).collect();
         worst.sort_unstable_by(|a, b| entries[*b].compare(entries[*a]));
-        for floor in [LINE, 0] {
+        for floor in [MIN_DESCRIPTION, 0] {
             for &at in &worst {
                 if over == 0 {
                     break;
@@ -280,15 +286,15 @@ fn shrink(style: Style, items: &[Item<'_>], bare: &[usize], room: usize, counter
     write(style, &mut lines, shortened, Vec::new(), counter)
 }
 
-/// The names of the most valuable skills, as many as fit.
+/// Returns a list of the most valuable skills' names, as many as fit.
 fn names_only(
-    style: Style,
-    items: &[Item<'_>],
+    style: ListStyle,
+    items: &[PendingEntry<'_>],
     bare: &[usize],
     mut room: usize,
     counter: &dyn TokenCounter,
-) -> Section {
-    struct Best<'e>(&'e Entry<'e>, usize);
+) -> SkillList {
+    struct Best<'e>(&'e ListEntry<'e>, usize);
     impl PartialEq for Best<'_> {
         fn eq(&self, other: &Self) -> bool {
             self.cmp(other) == Ordering::Equal
@@ -326,21 +332,21 @@ fn names_only(
 }
 
 fn write(
-    style: Style,
+    style: ListStyle,
     lines: &mut [(&str, Cow<'_, str>)],
     shortened: Vec<String>,
     omitted: Vec<String>,
     counter: &dyn TokenCounter,
-) -> Section {
+) -> SkillList {
     lines.sort_unstable_by(|a, b| a.0.cmp(b.0));
     let mut text = style.head().to_owned();
     for (id, description) in lines.iter() {
         style.write(&mut text, id, description);
     }
     text.push_str(&style.tail(omitted.len()));
-    Section { tokens: counter.count(&text), text: text.into(), shortened, omitted }
+    SkillList { tokens: counter.count(&text), text: text.into(), shortened, omitted }
 }
 
 #[cfg(test)]
-#[path = "shelf_tests.rs"]
+#[path = "skill_list_tests.rs"]
 mod tests;

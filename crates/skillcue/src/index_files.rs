@@ -1,6 +1,7 @@
-//! What is made of a catalog and kept between starts: files beside the index cache, one of a kind for each set of roots.
+//! Indexes over a catalog that are kept between starts: files beside the index cache, one of a kind for each set of
+//! roots.
 //!
-//! They are caches in the strict sense. Whatever is missing, damaged or of another version is made anew.
+//! They are caches in the strict sense. A file that is missing, damaged or of another version is made anew.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,21 +13,21 @@ use skillcue_catalog::SkillRoot;
 use skillcue_select::ReadAt;
 use twox_hash::XxHash3_64;
 
-/// How many files of one kind are kept; the least recently written go first.
+/// The number of files of one kind that are kept; the least recently written go first.
 const MAX_FILES: usize = 16;
-/// Nothing larger is read.
+/// The size of the largest file that is read.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Where the files of one set of roots are.
+/// The index files of one set of roots.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct IndexFiles {
     dir: PathBuf,
     roots: u64,
 }
 
-impl Kept {
-    /// Beside an index cache.
-    pub(crate) fn beside(index_cache: &Path, roots: &[SkillRoot]) -> Kept {
+impl IndexFiles {
+    /// Returns those beside an index cache.
+    pub(crate) fn beside(index_cache: &Path, roots: &[SkillRoot]) -> IndexFiles {
         let mut bytes = Vec::new();
         for root in roots {
             for part in [root.path.as_os_str().as_encoded_bytes(), root.source.as_str().as_bytes()] {
@@ -35,25 +36,26 @@ impl Kept {
             }
         }
         let dir = index_cache.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-        Kept { dir, roots: XxHash3_64::oneshot(&bytes) }
+        IndexFiles { dir, roots: XxHash3_64::oneshot(&bytes) }
     }
 
     fn path(&self, kind: &str) -> PathBuf {
         self.dir.join(format!("{kind}-{:016x}", self.roots))
     }
 
-    /// What was kept, if anything.
+    /// Reads a whole file, if there is one.
     pub(crate) fn read(&self, kind: &str) -> Option<Vec<u8>> {
         KeptFile::open(&self.path(kind), MAX_BYTES)?.read_all()
     }
 
-    /// Reads parts of what was kept, if anything. The file may be replaced meanwhile: the old one is still read.
+    /// Returns a reader of parts of a file, if there is one. The file may be replaced meanwhile: the old one is still
+    /// read.
     pub(crate) fn read_at(&self, kind: &str) -> Option<ReadAt> {
         let file = KeptFile::open(&self.path(kind), MAX_BYTES)?;
         Some(Arc::new(move |offset, length| file.read(offset, length)))
     }
 
-    /// Keeps it. A cache that cannot be written costs time at the next start, nothing else.
+    /// Writes a file. A cache that cannot be written costs time at the next start, nothing else.
     pub(crate) fn write(&self, kind: &str, bytes: &[u8]) {
         match replace_file(&self.path(kind), [bytes]) {
             Ok(()) => self.prune(kind),
@@ -61,7 +63,7 @@ impl Kept {
         }
     }
 
-    /// Forgets it.
+    /// Removes a file.
     pub(crate) fn remove(&self, kind: &str) {
         // Another process may have been faster.
         let _ = std::fs::remove_file(self.path(kind));
@@ -89,10 +91,10 @@ mod tests {
     use skillcue_catalog::Source;
 
     #[test]
-    fn what_is_kept_is_found_again_by_the_same_roots_only() {
+    fn files_are_found_again_by_equal_roots_only() {
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("skillcue/index");
-        let of = |path: &str, source| Kept::beside(&cache, &[SkillRoot::new(path, source)]);
+        let of = |path: &str, source| IndexFiles::beside(&cache, &[SkillRoot::new(path, source)]);
         of("/a", Source::User).write("select", b"one");
         assert_eq!(of("/a", Source::User).read("select").as_deref(), Some(&b"one"[..]));
         assert_eq!(of("/a", Source::Project).read("select"), None);
@@ -109,16 +111,16 @@ mod tests {
         let cache = dir.path().join("index");
         std::fs::write(&cache, "stays").unwrap();
         for number in 0..MAX_FILES + 5 {
-            Kept::beside(&cache, &[SkillRoot::new(format!("/{number}"), Source::User)]).write("select", b"x");
+            IndexFiles::beside(&cache, &[SkillRoot::new(format!("/{number}"), Source::User)]).write("select", b"x");
         }
         assert_eq!(dir.path().read_dir().unwrap().count(), MAX_FILES + 1);
         assert!(cache.exists());
     }
 
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn a_directory_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Kept::beside(&dir.path().join("index"), &[]);
+        let kept = IndexFiles::beside(&dir.path().join("index"), &[]);
         std::fs::create_dir(kept.path("select")).unwrap();
         assert_eq!(kept.read("select"), None);
         kept.write("select", b"x");

@@ -1,21 +1,23 @@
-//! From a message to what the model is shown: selection, disclosure, session.
+//! The disclosure for a message: selection, budget, session.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use skillcue_catalog::Skill;
-use skillcue_disclose::{Bodies, Budget, Discloser, Disclosure, Fallback, Rehydration, Section, Session, Situation};
+use skillcue_disclose::{
+    BodySource, Budget, Discloser, Disclosure, Fallback, Rehydration, Session, Situation, SkillList,
+};
 use skillcue_load::LoadRequest;
 use skillcue_select::{Census, Explanation, Intent, Mode, SelectOptions, Selection, Turn};
 
 use crate::snapshot::{Snapshot, prime};
 use crate::{Request, Skillcue};
 
-/// How far down a skill is looked for to explain its rank.
-const EXPLAINED: usize = 1_000;
+/// The number of ranks in which a skill is looked for to explain its rank.
+const MAX_EXPLAINED: usize = 1_000;
 
-/// How many skills are named when none fits.
-const CLOSEST: usize = 3;
+/// The number of skills that are named when none fits.
+const MAX_CLOSEST: usize = 3;
 
 impl Skillcue {
     /// Returns the skills that fit a request, ranked, each with its reasons.
@@ -37,14 +39,14 @@ impl Skillcue {
         self.snapshot().select(&request.turn, &request.options(self.mode()))
     }
 
-    /// Returns ranked skills for a query, as a model may see them: like [`select`](Skillcue::select), without skills that
-    /// hide from models.
+    /// Returns ranked skills for a query, as a model may see them: like [`select`](Skillcue::select), without skills
+    /// that are hidden from models.
     pub fn search(&self, request: &Request<'_>) -> Selection {
         let snapshot = self.snapshot();
         let mut found = snapshot.select(&request.turn, &request.options(self.mode()));
         let before = found.hits.len();
         let all = snapshot.catalog.all();
-        // Only a name with a sigil finds those, and a query is no call.
+        // Only a name with a sigil finds hidden skills, and a query is no call.
         found.hits.retain(|hit| all.get(hit.skill).is_some_and(|skill| skill.is_for_models()));
         found.matched -= before - found.hits.len();
         found
@@ -70,7 +72,7 @@ impl Skillcue {
         let turn = &request.turn;
         let mut explanation = snapshot.selector().explain(&snapshot.catalog, turn, name);
         if request.options(self.mode()).mode == Mode::Hybrid {
-            let hits = snapshot.closest(turn, EXPLAINED);
+            let hits = snapshot.closest(turn, MAX_EXPLAINED);
             if let Some(skill) =
                 snapshot.catalog.all().iter().position(|skill| skill.name() == name && !skill.shadowed())
             {
@@ -104,7 +106,7 @@ impl Skillcue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// With [`Policy::Hint`](crate::Policy::Hint) the skills stand in the part that never changes, and a turn gets one
+    /// With [`Policy::Hint`](crate::Policy::Hint) the skills are in the part that never changes, and a turn gets one
     /// line; with [`Policy::Catalog`](crate::Policy::Catalog) not even that:
     ///
     /// ```
@@ -163,19 +165,19 @@ impl Skillcue {
         shown
     }
 
-    /// The static section that lists every skill, for hosts that put a prompt together themselves.
-    pub fn prompt(&self) -> Section {
+    /// Returns the static section that lists every skill, for hosts that put a prompt together themselves.
+    pub fn prompt(&self) -> SkillList {
         self.snapshot().discloser().prompt().clone()
     }
 
-    /// How many skills there are for a model.
+    /// Returns the number of skills that models may see.
     pub fn census(&self) -> Census {
         let snapshot = self.snapshot();
         snapshot.selector().census(&snapshot.catalog)
     }
 
-    /// What a conversation must be shown again after its host has compacted its context, most recent first, each skill with
-    /// the arguments that it was loaded with.
+    /// Returns the skills that a conversation must be shown again after its host has compacted its context, most recent
+    /// first, each with the arguments that it was loaded with.
     pub fn rehydrate(&self, session: &mut Session, budget: Budget) -> Rehydration {
         let snapshot = self.snapshot();
         let counter = snapshot.discloser().counter();
@@ -204,9 +206,9 @@ impl Skillcue {
         prime(discloser, selection.intent == Intent::Registry);
         let start = Instant::now();
         let bodies = |skill: &Skill| self.body(skill, "", session);
-        // Triggers know no near misses; texts do.
+        // Triggers have no near misses; texts have.
         let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
-        let closest = if asks { snapshot.closest(turn, CLOSEST) } else { Vec::new() };
+        let closest = if asks { snapshot.closest(turn, MAX_CLOSEST) } else { Vec::new() };
         let situation = Situation { session, mode, closest: &closest, ..Situation::new(census, &selection, &bodies) };
         let mut shown = discloser.disclose(&situation);
         shown.elapsed = selected + start.elapsed();
@@ -214,9 +216,9 @@ impl Skillcue {
         shown
     }
 
-    /// Level 2 of a skill. Of a remote one only how to get it: nothing is fetched ahead of need, and no
-    /// message waits for a server. So, too, of one that is held back, unless the conversation has seen it already, as it
-    /// is: whoever loaded it was allowed to.
+    /// Returns level 2 of a skill. For a remote one only a sentence on how to load it: nothing is fetched ahead of
+    /// need, and no message waits for a server. So, too, for one that is held back, unless the conversation has seen
+    /// exactly this text already: the load was allowed then.
     fn body(&self, skill: &Skill, arguments: &str, session: Option<&Session>) -> Result<Arc<str>, String> {
         let name = skill.name();
         if let Some(server) = skill.server() {
@@ -239,13 +241,13 @@ impl Skillcue {
     }
 }
 
-/// Bodies for a conversation that is shown them again.
+/// The bodies for a conversation that is shown them again.
 struct LoadedBodies<'a> {
     skills: &'a Skillcue,
     session: &'a Session,
 }
 
-impl Bodies for LoadedBodies<'_> {
+impl BodySource for LoadedBodies<'_> {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
         self.skills.body(skill, "", Some(self.session))
     }

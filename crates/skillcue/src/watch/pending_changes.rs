@@ -1,4 +1,4 @@
-//! What has happened and was not looked at yet.
+//! Events that were not looked at yet.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -8,44 +8,44 @@ use notify::EventKind;
 use notify::event::{ModifyKind, RenameMode};
 
 use super::WatchOptions;
-use super::tree::Tree;
+use super::tree::WatchTree;
 
-/// What has happened and was not looked at yet.
+/// Events that were not looked at yet, by their paths.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
-    /// When the first and the last of it happened.
+pub(super) struct PendingChanges {
+    /// The times of the first and the last event.
     since: Option<(Instant, Instant)>,
-    /// What came, went, was renamed or got other rights.
+    /// Paths that came, went, were renamed or got other rights.
     pub(super) moved: BTreeSet<PathBuf>,
-    /// Everything that changed.
+    /// All paths that changed.
     pub(super) touched: BTreeSet<PathBuf>,
-    /// What came.
+    /// Paths that came.
     pub(super) born: HashSet<PathBuf>,
-    /// Whether all directories must be gone through anew: a root came or went, or the system has lost count.
+    /// Whether all directories must be gone through anew: a root came or went, or the system has lost events.
     pub(super) survey: bool,
     pub(super) overflow: bool,
 }
 
-impl Pending {
+impl PendingChanges {
     fn mark(&mut self) {
         let now = Instant::now();
         self.since = Some((self.since.map_or(now, |(first, _)| first), now));
     }
 
-    /// All directories must be gone through anew.
+    /// Records that all directories must be gone through anew.
     pub(super) fn start_over(&mut self) {
         self.survey = true;
         self.mark();
     }
 
-    /// When to look at it.
+    /// Returns the time to look at them.
     pub(super) fn due(&self, options: &WatchOptions) -> Option<Instant> {
         let (first, last) = self.since?;
-        // Without an end, if the time cannot be told.
+        // Without an end, if the time cannot be represented.
         [last.checked_add(options.quiet), first.checked_add(options.longest)].into_iter().flatten().min()
     }
 
-    pub(super) fn take(&mut self, event: notify::Event, tree: &Tree) {
+    pub(super) fn take(&mut self, event: notify::Event, tree: &WatchTree) {
         if event.need_rescan() {
             self.overflow = true;
             self.start_over();
@@ -54,7 +54,7 @@ impl Pending {
         let data = matches!(event.kind, EventKind::Modify(ModifyKind::Data(_)) | EventKind::Access(_));
         let came = matches!(event.kind, EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)));
         for path in event.paths {
-            if tree.is_door(&path) {
+            if tree.is_waypoint(&path) {
                 self.start_over();
             }
             if !tree.concerns(&path, data) {

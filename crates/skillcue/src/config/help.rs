@@ -1,16 +1,16 @@
-//! Which words a `skillcue.toml` may hold, and what to do about one that is wrong.
+//! Help for a word in a `skillcue.toml` that is wrong.
 
 use super::Config;
 
-/// No setting has this name.
+/// A name that no setting has.
 const NO_WORD: &str = "no-such-word";
 
-/// What to do about a message of the parser.
+/// Returns what to do about a message of the parser.
 pub(super) fn help(message: &str) -> String {
     let (Some(wrong), right) = quoted(message) else { return "correct this line".to_owned() };
     let like = |word: &&str| strsim::jaro_winkler(word, wrong);
     let closest = right.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|word| like(word) > 0.8);
-    let of_section = |section: &Section| section.words.iter().any(|word| word == wrong);
+    let of_section = |section: &ConfigSection| section.words.iter().any(|word| word == wrong);
     let elsewhere = sections().filter(|_| message.starts_with("unknown field")).find(of_section);
     match (closest.map(|word| format!("did you mean `{word}`?")), elsewhere) {
         (Some(closest), Some(section)) => format!("{closest} `{wrong}` belongs below {}", section.head),
@@ -20,7 +20,7 @@ pub(super) fn help(message: &str) -> String {
     }
 }
 
-/// A message of the parser without the names of Rust's types.
+/// Returns a message of the parser without the names of Rust's types.
 pub(super) fn plain(message: &str) -> String {
     let Some((what, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let due = match expected {
@@ -36,7 +36,7 @@ pub(super) fn plain(message: &str) -> String {
     format!("{what}, expected {due}")
 }
 
-/// The wrong word, and the right ones, of a message that begins with "unknown field" or "unknown variant".
+/// Returns the wrong word, and the right ones, of a message that begins with "unknown field" or "unknown variant".
 fn quoted(message: &str) -> (Option<&str>, Vec<&str>) {
     if !message.starts_with("unknown ") {
         return (None, Vec::new());
@@ -45,23 +45,23 @@ fn quoted(message: &str) -> (Option<&str>, Vec<&str>) {
     (words.next(), words.collect())
 }
 
-struct Section {
+struct ConfigSection {
     /// `[skills]`
     head: String,
     words: Vec<String>,
 }
 
-/// The sections with their words, as the parser itself lists them: there is no second list that could differ.
-fn sections() -> impl Iterator<Item = Section> {
+/// Returns the sections with their words, as the parser itself lists them: there is no second list that could differ.
+fn sections() -> impl Iterator<Item = ConfigSection> {
     expected(&format!("{NO_WORD} = 0")).into_iter().map(|name| {
         let heads = [format!("[{name}]"), format!("[[{name}]]")];
         let [table, array] = heads.map(|head| (expected(&format!("{head}\n{NO_WORD} = 0")), head));
         let (words, head) = if table.0.is_empty() { array } else { table };
-        Section { head, words }
+        ConfigSection { head, words }
     })
 }
 
-/// The words that the parser would take in place of [`NO_WORD`].
+/// Returns the words that the parser would take in place of [`NO_WORD`].
 fn expected(text: &str) -> Vec<String> {
     let Err(error) = toml::from_str::<Config>(text) else { return Vec::new() };
     match quoted(error.message()) {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_is_told_where_it_belongs_or_what_is_like_it() {
+    fn help_names_the_section_of_a_wrong_word_or_a_similar_word() {
         assert_eq!(help_for("[skils]\n"), "did you mean `skills`?");
         assert_eq!(help_for("[skills]\ndisabled = []\n"), "did you mean `disable`?");
         assert_eq!(help_for("[skills]\nmax_skills = 1\n"), "`max_skills` belongs below [select]");

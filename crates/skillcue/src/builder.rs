@@ -1,0 +1,290 @@
+//! [`Builder`]: the set-up of a [`Skillcue`].
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use skillcue_catalog::{Checkout, Discovery, Enablement, Root, Skill, Source, project_roots, user_roots};
+use skillcue_disclose::DiscloseConfig;
+use skillcue_load::LoaderConfig;
+use skillcue_select::Mode;
+
+use crate::remote::Remote;
+use crate::setup::{Setup, SetupProvider};
+use crate::tools::ToolProvider;
+use crate::{Error, Hints, Skillcue};
+
+/// A set-up: where to look for skills, and what to do with them. No directory is looked at that is not named here.
+///
+/// ```
+/// use skillcue::{Skillcue, Source};
+///
+/// let dir = tempfile::tempdir()?;
+/// let skills = Skillcue::builder().skills_dir(dir.path()).project(dir.path(), dir.path()).build()?;
+/// assert!(skills.catalog().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "nothing is looked for until `build`"]
+pub struct Builder {
+    pub(crate) roots: Vec<Root>,
+    pub(crate) cache: Option<PathBuf>,
+    search_path: Option<Vec<PathBuf>>,
+    enablement: Enablement,
+    pub(crate) setup_provider: SetupProvider,
+    nested: bool,
+    pub(crate) loader: LoaderConfig,
+    pub(crate) disclosure: DiscloseConfig,
+    pub(crate) mode: Mode,
+    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+    pub(crate) remotes: Vec<Arc<dyn Remote>>,
+    pub(crate) held: HoldBackRule,
+    pub(crate) hints: Option<Hints>,
+    checkout: Option<Checkout>,
+    /// The project and the home directory that were named: they say what a checkout is, unless [`Builder::checkout`]
+    /// does.
+    project: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl Builder {
+    /// Looks below a directory, or at a single skill's; its skills come before all others.
+    pub fn skills_dir(self, dir: impl Into<PathBuf>) -> Builder {
+        self.root(Root::required(dir, Source::Inline))
+    }
+
+    /// Looks in the usual places of a project: in `start` and the directories above it up to `top`, which is a
+    /// [checkout](Builder::checkout) from then on.
+    pub fn project(mut self, start: &Path, top: &Path) -> Builder {
+        self.project = Some(top.to_path_buf());
+        self.roots(project_roots(start, top))
+    }
+
+    /// Looks in the usual places below a home directory.
+    pub fn user(mut self, home: &Path) -> Builder {
+        self.home = Some(home.to_path_buf());
+        self.roots(user_roots(home))
+    }
+
+    /// Looks below a root.
+    pub fn root(self, root: Root) -> Builder {
+        self.roots([root])
+    }
+
+    /// Looks below several roots.
+    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Builder {
+        self.roots.extend(roots);
+        self
+    }
+
+    /// Keeps the index of skills in this file, for a faster second start.
+    pub fn index_cache(mut self, file: impl Into<PathBuf>) -> Builder {
+        self.cache = Some(file.into());
+        self
+    }
+
+    /// Sets where programs that skills require are looked for: the directories of `PATH`, usually.
+    pub fn search_path(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> Builder {
+        self.search_path = Some(dirs.into_iter().collect());
+        self
+    }
+
+    /// Sets the directory that is a checkout, so that skills inside count as foreign by whatever root they are found:
+    /// see [`Skill::is_foreign`].
+    ///
+    /// ```
+    /// use skillcue::catalog::Checkout;
+    /// use skillcue::{Root, Skillcue, Source};
+    ///
+    /// let repo = tempfile::tempdir()?;
+    /// std::fs::create_dir_all(repo.path().join("vendor/pdf"))?;
+    /// std::fs::write(repo.path().join("vendor/pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+    /// let plugin = Root::new(repo.path().join("vendor"), Source::Plugin);
+    /// let skills = Skillcue::builder().root(plugin).checkout(Checkout::new(repo.path())).build()?;
+    /// assert!(skills.catalog().get("pdf").unwrap().is_foreign());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checkout(mut self, checkout: Checkout) -> Builder {
+        self.checkout = Some(checkout);
+        self
+    }
+
+    /// Switches skills on and off.
+    pub fn enablement(mut self, enablement: Enablement) -> Builder {
+        self.enablement = enablement;
+        self
+    }
+
+    /// Sets a function that returns further roots, and what is switched on and off. It is called before each look for
+    /// skills, and every few seconds while [watching](Skillcue::watch), so that a long-running host notices what was
+    /// installed and enabled.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use skillcue::{Root, Setup, Skillcue, Source};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// std::fs::create_dir(dir.path().join("pdf"))?;
+    /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+    /// let installed = Arc::new(AtomicBool::new(false));
+    /// let (asked, root) = (Arc::clone(&installed), Root::new(dir.path(), Source::User));
+    /// let builder = Skillcue::builder().setup_by(move || {
+    ///     let roots = asked.load(Ordering::Relaxed).then(|| root.clone()).into_iter().collect();
+    ///     Setup { roots, ..Setup::default() }
+    /// });
+    /// let skills = builder.build()?;
+    /// assert!(skills.catalog().get("pdf").is_none());
+    /// installed.store(true, Ordering::Relaxed);
+    /// assert!(skills.refresh().get("pdf").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn setup_by(mut self, ask: impl Fn() -> Setup + Send + Sync + 'static) -> Builder {
+        self.setup_provider = SetupProvider::new(ask);
+        self
+    }
+
+    /// Sets whether to look for further skills inside skills.
+    pub fn nested(mut self, nested: bool) -> Builder {
+        self.nested = nested;
+        self
+    }
+
+    /// Sets how much is cached, and how large bodies may be.
+    pub fn loader(mut self, config: LoaderConfig) -> Builder {
+        self.loader = config;
+        self
+    }
+
+    /// Sets what models are shown, and how much of it, unless a request says otherwise.
+    ///
+    /// ```
+    /// use skillcue::{DiscloseConfig, Policy, Skillcue};
+    ///
+    /// let config = DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() };
+    /// let skills = Skillcue::builder().disclosure(config).build()?;
+    /// # Ok::<(), skillcue::Error>(())
+    /// ```
+    pub fn disclosure(mut self, config: DiscloseConfig) -> Builder {
+        self.disclosure = config;
+        self
+    }
+
+    /// Sets how messages are matched, unless a request says otherwise. The default is by triggers and by texts.
+    pub fn mode(mut self, mode: Mode) -> Builder {
+        self.mode = mode;
+        self
+    }
+
+    /// Adds tools to those that models are given.
+    pub fn tools(mut self, provider: Arc<dyn ToolProvider>) -> Builder {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Holds the bodies of some skills back from disclosure, as those of remote skills are: for a message that calls
+    /// for one, the disclosure names it, with how to load it. For hosts that ask a person before the model reads
+    /// content that no person has looked at. `is_held` is called again for every skill that would be shown.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillcue::Skillcue;
+    ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).hold_back(|skill| skill.name() == "pdf-tools").build()?;
+    /// let shown = skills.disclose("open report.pdf").turn;
+    /// assert!(shown.contains("`load_skill`") && !shown.contains("pdftotext"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn hold_back(mut self, is_held: impl Fn(&Skill) -> bool + Send + Sync + 'static) -> Builder {
+        self.held = HoldBackRule(Some(Arc::new(is_held)));
+        self
+    }
+
+    /// Sets hints of a front end, for what tools say when they fail, where they are better than the library's: commands
+    /// that the user can type.
+    ///
+    /// ```
+    /// use skillcue::{Error, Skillcue};
+    ///
+    /// let disabled = Error::Disabled { name: "pdf".to_owned() };
+    /// let skills = Skillcue::builder().build()?;
+    /// assert_eq!(skills.explain_error(&disabled), "The skill \"pdf\" is disabled. Enable it first.");
+    ///
+    /// let skills = Skillcue::builder()
+    ///     .hints(|error| match error.downcast_ref()? {
+    ///         Error::Disabled { name } => Some(format!("type `/enable {name}`")),
+    ///         _ => None,
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(skills.explain_error(&disabled), "The skill \"pdf\" is disabled. Type `/enable pdf`.");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn hints(mut self, hints: Hints) -> Builder {
+        self.hints = Some(hints);
+        self
+    }
+
+    /// Lets the skills of a remote server join the catalog.
+    pub fn remote(mut self, server: Arc<dyn Remote>) -> Builder {
+        self.remotes.push(server);
+        self
+    }
+
+    /// Returns the discovery that will look for skills.
+    pub fn discovery(&self) -> Discovery {
+        let mut discovery =
+            Discovery::new(self.roots.iter().cloned()).enablement(self.enablement.clone()).nested(self.nested);
+        if let Some(file) = &self.cache {
+            discovery = discovery.cache(file);
+        }
+        if let Some(dirs) = &self.search_path {
+            discovery = discovery.search_path(dirs.iter().cloned());
+        }
+        let of_project = || {
+            let checkout = Checkout::new(self.project.as_ref()?);
+            Some(match &self.home {
+                Some(home) => checkout.of_user(home),
+                None => checkout,
+            })
+        };
+        if let Some(checkout) = self.checkout.clone().or_else(of_project) {
+            discovery = discovery.checkout(checkout);
+        }
+        discovery
+    }
+
+    /// Looks for skills. Problems of skills are among the catalog's diagnostics. Fails only if the configuration of
+    /// [`disclosure`](Builder::disclosure) cannot be followed.
+    ///
+    /// ```
+    /// use skillcue::{DiscloseConfig, Skillcue};
+    ///
+    /// let config = DiscloseConfig { catalog_share: 2.0, ..DiscloseConfig::default() };
+    /// let error = Skillcue::builder().disclosure(config).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "`catalog_share` must be a number from 0 to 1, not 2");
+    /// ```
+    pub fn build(self) -> Result<Skillcue, Error> {
+        Skillcue::of_builder(self)
+    }
+}
+
+/// The rule that says which skills' bodies are held back from disclosure.
+#[derive(Clone, Default)]
+pub(crate) struct HoldBackRule(Option<Arc<HoldBackPredicate>>);
+
+type HoldBackPredicate = dyn Fn(&Skill) -> bool + Send + Sync;
+
+impl HoldBackRule {
+    pub(crate) fn holds(&self, skill: &Skill) -> bool {
+        self.0.as_ref().is_some_and(|is_held| is_held(skill))
+    }
+}
+
+impl fmt::Debug for HoldBackRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HoldBackRule").field(&self.0.is_some()).finish()
+    }
+}
