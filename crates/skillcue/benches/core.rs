@@ -11,7 +11,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use skillcue::catalog::Discovery;
 use skillcue::{LoadRequest, SkillRoot, Skillcue, Source};
-use skillcue_bench::{TreeOptions, GeneratedTree, floor, generate};
+use skillcue_bench::{GeneratedTree, TreeOptions, floor, generate};
 use skillcue_format::{FileKind, Parsed};
 
 fn tree(count: usize) -> GeneratedTree {

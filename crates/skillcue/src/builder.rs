@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use skillcue_catalog::{Checkout, Discovery, Enablement, Root, Skill, Source, project_roots, user_roots};
+use skillcue_catalog::{Checkout, Discovery, Enablement, Skill, SkillRoot, Source, project_roots, user_roots};
 use skillcue_disclose::DiscloseConfig;
 use skillcue_load::LoaderConfig;
 use skillcue_select::Mode;
@@ -27,7 +27,7 @@ use crate::{Error, Hints, Skillcue};
 #[derive(Debug, Clone, Default)]
 #[must_use = "nothing is looked for until `build`"]
 pub struct Builder {
-    pub(crate) roots: Vec<Root>,
+    pub(crate) roots: Vec<SkillRoot>,
     pub(crate) cache: Option<PathBuf>,
     search_path: Option<Vec<PathBuf>>,
     enablement: Enablement,
@@ -50,7 +50,7 @@ pub struct Builder {
 impl Builder {
     /// Looks below a directory, or at a single skill's; its skills come before all others.
     pub fn skills_dir(self, dir: impl Into<PathBuf>) -> Builder {
-        self.root(Root::required(dir, Source::Inline))
+        self.root(SkillRoot::required(dir, Source::Inline))
     }
 
     /// Looks in the usual places of a project: in `start` and the directories above it up to `top`, which is a
@@ -67,12 +67,12 @@ impl Builder {
     }
 
     /// Looks below a root.
-    pub fn root(self, root: Root) -> Builder {
+    pub fn root(self, root: SkillRoot) -> Builder {
         self.roots([root])
     }
 
     /// Looks below several roots.
-    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Builder {
+    pub fn roots(mut self, roots: impl IntoIterator<Item = SkillRoot>) -> Builder {
         self.roots.extend(roots);
         self
     }
@@ -94,12 +94,12 @@ impl Builder {
     ///
     /// ```
     /// use skillcue::catalog::Checkout;
-    /// use skillcue::{Root, Skillcue, Source};
+    /// use skillcue::{SkillRoot, Skillcue, Source};
     ///
     /// let repo = tempfile::tempdir()?;
     /// std::fs::create_dir_all(repo.path().join("vendor/pdf"))?;
     /// std::fs::write(repo.path().join("vendor/pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
-    /// let plugin = Root::new(repo.path().join("vendor"), Source::Plugin);
+    /// let plugin = SkillRoot::new(repo.path().join("vendor"), Source::Plugin);
     /// let skills = Skillcue::builder().root(plugin).checkout(Checkout::new(repo.path())).build()?;
     /// assert!(skills.catalog().get("pdf").unwrap().is_foreign());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -122,13 +122,13 @@ impl Builder {
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
-    /// use skillcue::{Root, Setup, Skillcue, Source};
+    /// use skillcue::{SkillRoot, Setup, Skillcue, Source};
     ///
     /// let dir = tempfile::tempdir()?;
     /// std::fs::create_dir(dir.path().join("pdf"))?;
     /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
     /// let installed = Arc::new(AtomicBool::new(false));
-    /// let (asked, root) = (Arc::clone(&installed), Root::new(dir.path(), Source::User));
+    /// let (asked, root) = (Arc::clone(&installed), SkillRoot::new(dir.path(), Source::User));
     /// let builder = Skillcue::builder().setup_by(move || {
     ///     let roots = asked.load(Ordering::Relaxed).then(|| root.clone()).into_iter().collect();
     ///     Setup { roots, ..Setup::default() }

@@ -135,7 +135,7 @@ fn locations(skill: &Skill) -> impl Iterator<Item = PlaceKey> {
 fn listed_parts(group: &[Box<Skill>]) -> Vec<(PlaceKey, u128, bool, bool)> {
     let mut listed = Vec::with_capacity(group.len());
     for skill in group {
-        listed.extend(places(skill).map(|at| (at, skill.digest(), skill.enabled(), skill.available())));
+        listed.extend(locations(skill).map(|at| (at, skill.digest(), skill.enabled(), skill.available())));
     }
     listed.sort();
     listed

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use skillcue_base::ErrorInfo;
-use skillcue_catalog::{Catalog, Discovery, FileError, FileListing, Memory, Skill, SkillDir, TreeLimits};
+use skillcue_catalog::{Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, TreeLimits};
 use skillcue_load::{CacheStats, Form, LoadRequest, Loaded, Loader, Outline};
 use skillcue_select::Mode;
 
@@ -38,7 +38,7 @@ pub struct Skillcue {
     mode: Mode,
     index_files: Option<IndexFiles>,
     /// The memory of the last refresh. Locked during a refresh.
-    memory: Mutex<Memory>,
+    memory: Mutex<DiscoveryState>,
     #[cfg(feature = "watch")]
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
@@ -101,7 +101,7 @@ impl Skillcue {
         let (discovery, moved) = discovery_with_setup(&self.discovery, &self.setup_provider);
         if moved {
             // The memory belongs to the old roots.
-            *memory = Memory::default();
+            *memory = DiscoveryState::default();
         }
         let touched = touched.filter(|_| !moved);
         let catalog = Arc::new(discovery.remote(remote_skills(&self.remotes)).run_again(&mut memory, touched));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use skillcue::eval::EvalCase;
-use skillcue::{Counter, DiscloseConfig, Mode, SkillRoot, Session, Skillcue, Source};
+use skillcue::{Counter, DiscloseConfig, Mode, Session, SkillRoot, Skillcue, Source};
 
 /// The skills that a case lists, or generates.
 fn skills_of(case: &Value) -> Vec<Value> {

@@ -209,7 +209,7 @@ impl ContextProvider for MemoryProvider {
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             match self.keep(arguments, messages).await {
-                Ok(()) => ToolOutput::said("Remembered.".to_owned()),
+                Ok(()) => ToolOutput::from_text("Remembered.".to_owned()),
                 Err(error) => {
                     let opening = format!("tool_result name=\"{}\"", tool::REMEMBER);
                     ToolOutput::failure(&opening, error.code(), &with_hint(&error))

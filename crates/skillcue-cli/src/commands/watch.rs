@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
 /// A message to the loop of `watch`.
 enum WatchMessage {
-    WatchEvent(WatchEvent),
+    Event(WatchEvent),
     /// The watcher has begun.
     Begun(WatchState),
     /// A signal, or the reader of stdout is gone.

@@ -10,7 +10,7 @@ use super::matching;
 use serde::{Deserialize, Serialize};
 use skillcue::catalog::Discovery;
 use skillcue::{Catalog, LoadRequest, SkillRoot, Skillcue, Source};
-use skillcue_bench::{BodyLength, Limit, TreeOptions, Plan, Report, TimeRow, GeneratedTree, floor, generate, memory};
+use skillcue_bench::{BodyLength, GeneratedTree, Limit, Plan, Report, TimeRow, TreeOptions, floor, generate, memory};
 
 /// The tree sizes that are measured unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
@@ -144,8 +144,9 @@ impl Bench<'_> {
             return Err(io::Error::other("the index cache is not used; is the tree being written to?"));
         }
         let (ours, bare, held) = self.starts(Some(&file), Floor::Stat)?;
-        let row =
-            TimeRow::new("discover, index cache", self.count, ours).against(bare, Limit::times(MAX_CACHED)).memory(held);
+        let row = TimeRow::new("discover, index cache", self.count, ours)
+            .against(bare, Limit::times(MAX_CACHED))
+            .memory(held);
         report.rows.push(row);
         Ok(())
     }

@@ -21,7 +21,8 @@ pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report:
     say("the sandbox");
     let start = skillcue_exec::measure_start(acting.launcher(), 201)?;
     report.rows.push(
-        TimeRow::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, MAX_START)),
+        TimeRow::new("sandboxed `sh -c true`", 0, start.sandboxed)
+            .against(start.plain, Limit::times_plus(1.0, MAX_START)),
     );
     report.rows.push(TimeRow::new("outliving a limit of 50 ms, at worst", 0, start.late).at_most(MAX_LATE));
     say("toolsets");
