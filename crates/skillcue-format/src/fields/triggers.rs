@@ -116,7 +116,7 @@ fn distinct<'n>(node: &'n Node<'_>, split: ListSyntax) -> Vec<(&'n Node<'n>, &'n
     match &node.value {
         Value::Scalar { .. } if node.is_null() => {}
         Value::Scalar { text, .. } if split == ListSyntax::Commas => {
-            text.split(',').for_each(|text| put(node, text.trim()))
+            text.split(',').for_each(|text| put(node, text.trim()));
         }
         Value::Scalar { text, .. } => put(node, text),
         Value::Seq(items) => items.iter().for_each(|item| {
