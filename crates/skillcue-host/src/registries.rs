@@ -4,7 +4,7 @@ use std::path::Path;
 
 use skillcue::catalog::plugin_roots;
 use skillcue::{Enablement, SkillRoot, Source};
-use skillcue_registry::{Disk, Git, Kind, Place, Registry, State};
+use skillcue_registry::{Disk, GitProgram, InstallableKind, RegistryLocation, Registry, RegistryState};
 
 use crate::environment::Environment;
 
@@ -20,9 +20,9 @@ pub struct Registries {
 impl Registries {
     /// Opens both. Nothing is read yet.
     pub fn open(environment: &Environment) -> Registries {
-        let user = environment.data_home.as_ref().map(|data| Place::user(data.join("skillcue")));
-        let project = environment.project().map(Place::project);
-        let open = |place: Place| Registry::open(place, Disk::default());
+        let user = environment.data_home.as_ref().map(|data| RegistryLocation::user(data.join("skillcue")));
+        let project = environment.project().map(RegistryLocation::project);
+        let open = |place: RegistryLocation| Registry::open(place, Disk::default());
         Registries { user: user.map(open), project: project.map(open) }
     }
 
@@ -35,7 +35,7 @@ impl Registries {
     /// Returns the registries that have files.
     pub fn present(&self) -> impl Iterator<Item = (&Registry, Source)> {
         self.both().filter(|(registry, _)| {
-            let place = registry.place();
+            let place = registry.location();
             [place.registry_file(), place.lock_file()].iter().any(|file| file.exists())
         })
     }
@@ -48,7 +48,7 @@ impl Registries {
 
 /// Applies a project's registry to the skills installed in the project. It comes with a checkout: of other skills it
 /// has no say, and of its own only where the user has not spoken.
-pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
+pub(crate) fn switch_own(all: &mut Enablement, project: &RegistryState) {
     for (address, on) in project.enabled_by_skill() {
         let Some(own) = own_address(project, &address) else { continue };
         let name = own.split_once(['@', ':']).map_or(own.as_str(), |(name, _)| name);
@@ -60,22 +60,22 @@ pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
 }
 
 /// Returns the address of something that is installed in a project, which nothing else has.
-pub fn own_address(project: &State, address: &str) -> Option<String> {
+pub fn own_address(project: &RegistryState, address: &str) -> Option<String> {
     let kind = |name: &str| project.installed.get(name).map(|installed| installed.kind);
     if let Some((plugin, _)) = address.split_once(':') {
-        return (kind(plugin) == Some(Kind::Plugin)).then(|| address.to_owned());
+        return (kind(plugin) == Some(InstallableKind::Plugin)).then(|| address.to_owned());
     }
     let name = address.strip_suffix("@project").unwrap_or(address);
-    (kind(name) == Some(Kind::Skill)).then(|| format!("{name}@project"))
+    (kind(name) == Some(InstallableKind::Skill)).then(|| format!("{name}@project"))
 }
 
 /// Returns the roots of installed skills and plugins.
-pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<SkillRoot> {
+pub(crate) fn roots(registry: &Registry, state: &RegistryState, source: Source) -> Vec<SkillRoot> {
     let mut roots = vec![SkillRoot::new(registry.installed_skills_dir(), source).off_until_enabled()];
     for (name, installed) in &state.installed {
-        if installed.kind == Kind::Plugin {
+        if installed.kind == InstallableKind::Plugin {
             // What is wrong with it was said when it was installed, and `verify` says it again.
-            let (of_plugin, _) = plugin_roots(&registry.dir_of(Kind::Plugin, name));
+            let (of_plugin, _) = plugin_roots(&registry.dir_of(InstallableKind::Plugin, name));
             let of_plugin = of_plugin.into_iter().map(SkillRoot::off_until_enabled);
             // A project's registry comes with a checkout, and so does what it names.
             let by_project = source == Source::Project;
@@ -87,9 +87,9 @@ pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<S
 
 impl Environment {
     /// Returns how git is called: by its whole path, with the variables that it needs.
-    pub fn git(&self) -> Git {
+    pub fn git(&self) -> GitProgram {
         let program = self.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());
         // Without one, the name: starting it then says what is wrong.
-        Git { program: program.unwrap_or_else(|| Path::new("git").to_path_buf()), env: self.git_variables() }
+        GitProgram { program: program.unwrap_or_else(|| Path::new("git").to_path_buf()), env: self.git_variables() }
     }
 }

@@ -16,7 +16,7 @@ use skillcue_base::ErrorInfo as _;
 
 use skillcue_base::Digest;
 use skillcue_catalog::ContentId;
-use skillcue_registry::State;
+use skillcue_registry::RegistryState;
 
 use crate::bundled;
 use crate::environment::{Environment, absolute};
@@ -320,7 +320,7 @@ impl Settings {
             }
             let first = skillcue_base::lock(&first).take();
             let VolatileRoots { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
-            for (address, on) in user.iter().flat_map(State::enabled_by_skill) {
+            for (address, on) in user.iter().flat_map(RegistryState::enabled_by_skill) {
                 let Enablement { enable, disable, foreign } = &mut enablement;
                 for (enable, disable) in foreign
                     .as_deref_mut()
@@ -356,8 +356,8 @@ fn switches(config: &Config) -> Enablement {
 struct VolatileRoots {
     roots: Vec<SkillRoot>,
     /// The registries as they were read.
-    user: Option<State>,
-    project: Option<State>,
+    user: Option<RegistryState>,
+    project: Option<RegistryState>,
     diagnostics: Vec<Diagnostic>,
     notices: Vec<Diagnostic>,
 }

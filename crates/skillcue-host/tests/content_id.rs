@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use skillcue_catalog::consent::{ConsentGate, ConsentStore, Question, Scope, Subject};
 use skillcue_catalog::{ContentId, SkillDir};
-use skillcue_registry::{Chosen, Disk, InstallOptions, Kind, Place, Registry};
+use skillcue_registry::{Disk, InstallOptions, InstallableKind, Registry, RegistryLocation, StagedItem};
 
 fn locked(dir: &Path) -> String {
     let lock = std::fs::read(dir.join("skillcue.lock")).unwrap();
@@ -18,7 +18,7 @@ fn locked(dir: &Path) -> String {
 #[test]
 fn lock_verification_and_consent_have_one_content_id() {
     let tmp = tempfile::tempdir().unwrap();
-    let registry = Registry::open(Place::user(tmp.path()), Disk::default());
+    let registry = Registry::open(RegistryLocation::user(tmp.path()), Disk::default());
     let staging = registry.begin().unwrap();
     let from = staging.dir().join("pdf");
     std::fs::create_dir_all(from.join("scripts")).unwrap();
@@ -26,7 +26,7 @@ fn lock_verification_and_consent_have_one_content_id() {
     std::fs::write(from.join("scripts/run.sh"), "#!/bin/sh\necho hello\n").unwrap();
     std::fs::set_permissions(from.join("scripts/run.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink("run.sh", from.join("scripts/start")).unwrap();
-    let chosen = Chosen::new(Kind::Skill, "pdf", "/from/here");
+    let chosen = StagedItem::new(InstallableKind::Skill, "pdf", "/from/here");
     registry.install(&staging, &[chosen], &InstallOptions::at(SystemTime::now())).unwrap();
 
     let dir = tmp.path().join("skills/pdf");

@@ -1,15 +1,15 @@
-//! What a change costs with many skills installed: `cargo run --release -p skillcue-registry --example costs -- 10000`.
+//! Measures changes with many skills installed: `cargo run --release -p skillcue-registry --example costs -- 10000`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a small program to look at numbers")]
 
 use std::time::{Instant, SystemTime};
 
-use skillcue_registry::{Chosen, Disk, InstallOptions, Kind, Place, Registry};
+use skillcue_registry::{Disk, InstallOptions, InstallableKind, Registry, RegistryLocation, StagedItem};
 
 fn main() {
     let count: usize = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(10_000);
     let dir = tempfile::tempdir().unwrap();
-    let registry = Registry::open(Place::user(dir.path()), Disk::default());
+    let registry = Registry::open(RegistryLocation::user(dir.path()), Disk::default());
     let time = |what: &str, work: &mut dyn FnMut()| {
         let start = Instant::now();
         work();
@@ -26,7 +26,8 @@ fn main() {
             std::fs::write(skill.join("SKILL.md"), format!("---\nname: {name}\ndescription: Does {name}.\n---\n"))
                 .unwrap();
         }
-        let chosen: Vec<_> = names.iter().map(|name| Chosen::new(Kind::Skill, name, "/from/here")).collect();
+        let chosen: Vec<_> =
+            names.iter().map(|name| StagedItem::new(InstallableKind::Skill, name, "/from/here")).collect();
         registry.install(&staging, &chosen, &InstallOptions::at(SystemTime::now())).unwrap();
     };
     let names: Vec<_> = (0..count).map(|number| format!("skill-{number}")).collect();

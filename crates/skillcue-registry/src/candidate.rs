@@ -1,4 +1,4 @@
-//! Something staged, looked at before it is installed.
+//! Staged items, checked before they are installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use skillcue_audit::{Audit, finding_json};
 use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, SkillRoot, Source, plugin_roots};
 use skillcue_format::{Code, Diagnostic};
 
-use crate::entries::Installed;
+use crate::entries::InstalledItem;
 use crate::tree;
-use crate::{Disk, Kind, RegistryError, Staging};
+use crate::{Disk, InstallableKind, RegistryError, Staging};
 
-/// Something in a staging directory that is to be installed.
+/// An item in a staging directory that is to be installed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Chosen {
+pub struct StagedItem {
     /// A skill or a plugin.
-    pub kind: Kind,
-    /// Where it stands in the staging directory; empty for the directory itself.
+    pub kind: InstallableKind,
+    /// Its path in the staging directory; empty for the directory itself.
     pub at: PathBuf,
-    /// Where it was fetched from, as it can be fetched again.
+    /// The origin that it was fetched from, as it can be fetched again.
     pub origin: String,
     /// The commit it is at.
     pub commit: Option<String>,
@@ -28,28 +28,28 @@ pub struct Chosen {
     pub expect: Option<ContentId>,
 }
 
-impl Chosen {
-    /// What stands there, from that origin.
-    pub fn new(kind: Kind, at: impl Into<PathBuf>, origin: impl Into<String>) -> Chosen {
-        Chosen { kind, at: at.into(), origin: origin.into(), commit: None, expect: None }
+impl StagedItem {
+    /// Returns the item at that path, from that origin.
+    pub fn new(kind: InstallableKind, at: impl Into<PathBuf>, origin: impl Into<String>) -> StagedItem {
+        StagedItem { kind, at: at.into(), origin: origin.into(), commit: None, expect: None }
     }
 
-    /// With the commit it is at.
+    /// Sets the commit it is at.
     #[must_use]
-    pub fn at_commit(mut self, commit: Option<String>) -> Chosen {
+    pub fn at_commit(mut self, commit: Option<String>) -> StagedItem {
         self.commit = commit;
         self
     }
 
-    /// With the digest that its files must have.
+    /// Sets the digest that its files must have.
     #[must_use]
-    pub fn expecting(mut self, digest: Option<ContentId>) -> Chosen {
+    pub fn expecting(mut self, digest: Option<ContentId>) -> StagedItem {
         self.expect = digest;
         self
     }
 }
 
-/// Findings as programs read them.
+/// Serializes findings as JSON objects, without their help texts.
 pub(crate) fn serialize_findings<S: Serializer>(findings: &[Diagnostic], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(findings.iter().map(|found| {
         let mut row = finding_json(found);
@@ -60,29 +60,29 @@ pub(crate) fn serialize_findings<S: Serializer>(findings: &[Diagnostic], seriali
     }))
 }
 
-/// How to look at something for the audit.
+/// A function that audits a directory.
 pub type Auditor<'a> = dyn Fn(&Path) -> Audit + 'a;
 
-/// Something staged that may be installed.
+/// A staged item that has been checked and may be installed.
 #[derive(Debug)]
-pub(crate) struct Candidate {
-    /// Keeps the directory there.
+pub(crate) struct InstallCandidate {
+    /// Keeps the directory from being removed.
     _staging: Staging,
     pub(crate) dir: PathBuf,
     pub(crate) name: String,
-    pub(crate) entry: Installed,
+    pub(crate) entry: InstalledItem,
     pub(crate) tree: Content,
     pub(crate) findings: Vec<Diagnostic>,
 }
 
-impl Candidate {
-    /// Looks at what was chosen: its name, its files, what the audit says.
+impl InstallCandidate {
+    /// Checks a staged item: its name, its files, the audit's findings.
     pub(crate) fn new(
         staging: &Staging,
-        chosen: &Chosen,
+        chosen: &StagedItem,
         auditor: &Auditor<'_>,
         now: String,
-    ) -> Result<Candidate, RegistryError> {
+    ) -> Result<InstallCandidate, RegistryError> {
         let at = chosen.at.to_string_lossy().into_owned();
         let dir = below(staging.dir(), &chosen.at).map_err(|error| match error {
             RegistryError::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
@@ -91,8 +91,8 @@ impl Candidate {
             error => error,
         })?;
         let (name, version, skills) = match chosen.kind {
-            Kind::Skill => skill(&dir).map(|(name, version)| (name, version, Vec::new())),
-            Kind::Plugin => plugin(&dir),
+            InstallableKind::Skill => skill(&dir).map(|(name, version)| (name, version, Vec::new())),
+            InstallableKind::Plugin => plugin(&dir),
         }
         .map_err(|diagnostics| RegistryError::Invalid { kind: chosen.kind, at: at.clone(), diagnostics })?;
         let tree = tree::scan(&dir)?;
@@ -105,7 +105,7 @@ impl Candidate {
             return Err(RegistryError::Differs { name, expected, found: digest });
         }
         let findings = auditor(&dir).findings;
-        let entry = Installed {
+        let entry = InstalledItem {
             kind: chosen.kind,
             origin: chosen.origin.clone(),
             at,
@@ -116,11 +116,11 @@ impl Candidate {
             installed: Some(now),
             other: BTreeMap::new(),
         };
-        Ok(Candidate { _staging: staging.clone(), dir, name, entry, tree, findings })
+        Ok(InstallCandidate { _staging: staging.clone(), dir, name, entry, tree, findings })
     }
 }
 
-/// A directory in a staging directory, unless a link leads there.
+/// Returns the path of a directory in a staging directory, unless a link is on the way.
 fn below(dir: &Path, at: &Path) -> Result<PathBuf, RegistryError> {
     let mut here = dir.to_owned();
     for part in at.components() {
@@ -147,20 +147,20 @@ fn wrong(catalog: &Catalog, code: Code, otherwise: &'static str) -> Vec<Diagnost
     if found.is_empty() { vec![Diagnostic::new(code, otherwise)] } else { found }
 }
 
-type Plugin = (String, Option<String>, Vec<String>);
+type PluginSummary = (String, Option<String>, Vec<String>);
 
-fn plugin(dir: &Path) -> Result<Plugin, Vec<Diagnostic>> {
+fn plugin(dir: &Path) -> Result<PluginSummary, Vec<Diagnostic>> {
     let (roots, diagnostics) = plugin_roots(dir);
     let Some(name) = roots.first().and_then(|root| root.plugin.as_deref()).map(str::to_owned) else {
         return Err(diagnostics);
     };
-    if !Kind::Plugin.may_be_called(&name) {
+    if !InstallableKind::Plugin.may_be_called(&name) {
         let message = format!("{name:?} cannot be the name of a directory");
         let help = "a plugin that can be installed has a name of letters, digits, `-`, `_` and `.`";
         return Err(vec![Diagnostic::new(Code::InvalidPlugin, message).with_help(help)]);
     }
     let catalog = Discovery::new(roots).run();
-    // One that is invalid is no reason against the others: discovery says so whenever it looks.
+    // An invalid skill does not prevent installing the others: discovery reports it each time.
     let skills: BTreeSet<String> = catalog.all().iter().map(|skill| skill.name().to_owned()).collect();
     let text = skillcue_catalog::SkillDir::open("plugin", dir)
         .and_then(|dir| dir.read_to_string(".claude-plugin/plugin.json", skillcue_format::MAX_FILE));
@@ -169,17 +169,15 @@ fn plugin(dir: &Path) -> Result<Plugin, Vec<Diagnostic>> {
     Ok((name, version, skills.into_iter().collect()))
 }
 
-/// With more files than this, the whole file system is told to write what it has: one file at a time takes a millisecond
-/// each.
-const MANY: usize = 256;
+/// With more files than this, the whole file system is synced at once: syncing single files takes a millisecond each.
+const MAX_SINGLE_SYNCS: usize = 256;
 
-/// Makes sure that what comes is on the disk, with modes that let nobody else write to it: whoever fetched it may not
-/// have.
+/// Syncs the items to the disk, with modes that let no other user write to them: fetching may have done neither.
 pub(crate) fn sync<'c>(
-    candidates: impl Iterator<Item = &'c Candidate> + Clone,
+    candidates: impl Iterator<Item = &'c InstallCandidate> + Clone,
     disk: &Disk,
 ) -> Result<(), RegistryError> {
-    for Candidate { dir, tree, .. } in candidates.clone() {
+    for InstallCandidate { dir, tree, .. } in candidates.clone() {
         for loose in &tree.loose {
             let path = dir.join(loose);
             let plain = matches!(tree.leaves.get(loose), Some(Leaf::File { executable: false, .. }));
@@ -188,15 +186,15 @@ pub(crate) fn sync<'c>(
         }
     }
     let files: usize = candidates.clone().map(|candidate| candidate.tree.leaves.len()).sum();
-    if files > MANY
-        && let Some(Candidate { dir, .. }) = candidates.clone().next()
+    if files > MAX_SINGLE_SYNCS
+        && let Some(InstallCandidate { dir, .. }) = candidates.clone().next()
     {
         match disk.sync_file_system(dir) {
             Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
             synced => return synced.map_err(|error| RegistryError::file("write", dir, error)),
         }
     }
-    for Candidate { dir, tree, .. } in candidates {
+    for InstallCandidate { dir, tree, .. } in candidates {
         let mut dirs = BTreeSet::from([PathBuf::new()]);
         for (path, leaf) in &tree.leaves {
             dirs.extend(Path::new(path).ancestors().skip(1).map(Path::to_owned));

@@ -1,28 +1,28 @@
-//! Two texts compared line by line, as people read it.
+//! Two texts compared line by line, as a unified diff.
 
 use std::fmt::Write as _;
 
 /// How many lines around a change are shown.
-const CONTEXT: usize = 3;
-/// Above this many pairs of lines, what differs is shown as one block: comparing is quadratic.
+const CONTEXT_LINES: usize = 3;
+/// Above this many pairs of lines, the difference is shown as one block: comparing is quadratic.
 const MAX_PAIRS: usize = 4_000_000;
 
 /// A line of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Line<'t> {
+enum DiffLine<'t> {
     Same(&'t str),
     Old(&'t str),
     New(&'t str),
 }
 
-/// The differences between two texts in the unified form, without file names. Empty if there are none.
+/// Returns the differences between two texts as a unified diff, without file names. Empty if there are none.
 pub(crate) fn unified(old: &str, new: &str) -> String {
     let lines = compare(&old.split_inclusive('\n').collect::<Vec<_>>(), &new.split_inclusive('\n').collect::<Vec<_>>());
     let mut shown = vec![false; lines.len()];
     for (at, line) in lines.iter().enumerate() {
-        if !matches!(line, Line::Same(_)) {
-            let end = (at + CONTEXT + 1).min(lines.len());
-            shown[at.saturating_sub(CONTEXT)..end].fill(true);
+        if !matches!(line, DiffLine::Same(_)) {
+            let end = (at + CONTEXT_LINES + 1).min(lines.len());
+            shown[at.saturating_sub(CONTEXT_LINES)..end].fill(true);
         }
     }
     let mut text = String::new();
@@ -34,16 +34,16 @@ pub(crate) fn unified(old: &str, new: &str) -> String {
             (old_line, new_line, at) = (old_line + 1, new_line + 1, at + 1);
             continue;
         }
-        let olds = hunk.iter().filter(|line| !matches!(line, Line::New(_))).count();
-        let news = hunk.iter().filter(|line| !matches!(line, Line::Old(_))).count();
+        let olds = hunk.iter().filter(|line| !matches!(line, DiffLine::New(_))).count();
+        let news = hunk.iter().filter(|line| !matches!(line, DiffLine::Old(_))).count();
         // Writing to a string cannot fail. An empty side starts at the line before it.
         let start = |line: usize, count| if count == 0 { line - 1 } else { line };
         let _ = writeln!(text, "@@ -{},{olds} +{},{news} @@", start(old_line, olds), start(new_line, news));
         for line in hunk {
             let (sign, line) = match line {
-                Line::Same(line) => (' ', line),
-                Line::Old(line) => ('-', line),
-                Line::New(line) => ('+', line),
+                DiffLine::Same(line) => (' ', line),
+                DiffLine::Old(line) => ('-', line),
+                DiffLine::New(line) => ('+', line),
             };
             text.push(sign);
             text.push_str(line);
@@ -56,25 +56,25 @@ pub(crate) fn unified(old: &str, new: &str) -> String {
     text
 }
 
-fn compare<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
+fn compare<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<DiffLine<'t>> {
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[start..], &new[start..]);
     let end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
     let (old_rest, tail) = old_rest.split_at(old_rest.len() - end);
     let new_rest = &new_rest[..new_rest.len() - end];
-    let mut lines: Vec<_> = old[..start].iter().map(|line| Line::Same(line)).collect();
+    let mut lines: Vec<_> = old[..start].iter().map(|line| DiffLine::Same(line)).collect();
     if old_rest.len().saturating_mul(new_rest.len()) > MAX_PAIRS {
-        lines.extend(old_rest.iter().map(|line| Line::Old(line)));
-        lines.extend(new_rest.iter().map(|line| Line::New(line)));
+        lines.extend(old_rest.iter().map(|line| DiffLine::Old(line)));
+        lines.extend(new_rest.iter().map(|line| DiffLine::New(line)));
     } else {
-        longest(old_rest, new_rest, &mut lines);
+        compare_by_longest_common(old_rest, new_rest, &mut lines);
     }
-    lines.extend(tail.iter().map(|line| Line::Same(line)));
+    lines.extend(tail.iter().map(|line| DiffLine::Same(line)));
     lines
 }
 
-/// By the longest common subsequence: `common` holds its length for each pair of rests.
-fn longest<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<Line<'t>>) {
+/// Compares by the longest common subsequence: `common` holds its length for each pair of rests.
+fn compare_by_longest_common<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<DiffLine<'t>>) {
     let width = new.len() + 1;
     let mut common = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {
@@ -89,18 +89,18 @@ fn longest<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<Line<'t>>) {
     let (mut i, mut j) = (0, 0);
     while i < old.len() && j < new.len() {
         if old[i] == new[j] {
-            lines.push(Line::Same(old[i]));
+            lines.push(DiffLine::Same(old[i]));
             (i, j) = (i + 1, j + 1);
         } else if common[(i + 1) * width + j] >= common[i * width + j + 1] {
-            lines.push(Line::Old(old[i]));
+            lines.push(DiffLine::Old(old[i]));
             i += 1;
         } else {
-            lines.push(Line::New(new[j]));
+            lines.push(DiffLine::New(new[j]));
             j += 1;
         }
     }
-    lines.extend(old[i..].iter().map(|line| Line::Old(line)));
-    lines.extend(new[j..].iter().map(|line| Line::New(line)));
+    lines.extend(old[i..].iter().map(|line| DiffLine::Old(line)));
+    lines.extend(new[j..].iter().map(|line| DiffLine::New(line)));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Every change to the disk goes through here, so that a test can stop the world before any of them.
+//! Every change to the disk goes through here, so that a test can stop before any of them.
 
-mod at;
+mod name_in_dir;
 
 use std::fmt;
 use std::fs::{File, Permissions};
@@ -12,38 +12,38 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, symlinkat, unlinkat};
 
-use at::At;
+use name_in_dir::NameInDir;
 
-/// Directories are their owner's alone.
+/// The mode of new directories: for their owner alone.
 const DIR_MODE: Mode = Mode::RWXU;
-/// No tree of ours is deeper.
+/// How deep a directory may be that is removed with everything in it.
 const MAX_DEPTH: usize = 512;
 
 /// One change to the disk that is about to happen.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Step<'p> {
+pub struct DiskStep<'p> {
     /// The system call's name.
     pub call: &'static str,
-    /// What it changes.
+    /// The path that it changes.
     pub path: &'p Path,
 }
 
-/// Somebody who is asked before each change. An error is returned as if the system call had failed with it.
+/// A hook that is called before each change. An error is returned as if the system call had failed with it.
 pub trait Seam: Send + Sync {
     /// Called before the change happens.
-    fn before(&self, step: Step<'_>) -> io::Result<()>;
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()>;
 }
 
-/// The disk. [`Disk::default`] is the real one; [`Disk::with_seam`] the same with somebody who is asked first.
+/// The disk. [`Disk::default`] is the real one; [`Disk::with_seam`] calls a hook before each change.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use skillcue_registry::{Disk, Seam, Step};
+/// use skillcue_registry::{Disk, Seam, DiskStep};
 ///
 /// struct Full;
 /// impl Seam for Full {
-///     fn before(&self, _: Step<'_>) -> std::io::Result<()> {
+///     fn before(&self, _: DiskStep<'_>) -> std::io::Result<()> {
 ///         Err(std::io::ErrorKind::StorageFull.into())
 ///     }
 /// }
@@ -67,23 +67,23 @@ impl fmt::Debug for Disk {
 }
 
 impl Disk {
-    /// The disk, with somebody who is asked before each change.
+    /// Returns the disk with a hook that is called before each change.
     pub fn with_seam(seam: Arc<dyn Seam>) -> Disk {
         Disk { seam: Some(seam), root: None }
     }
 
-    /// The same disk, on which no link is followed below a directory, whatever somebody puts there meanwhile.
+    /// Returns this disk so that no link is followed below a directory, whatever another process puts there meanwhile.
     pub(crate) fn below(mut self, root: &Path) -> Disk {
         self.root = Some(root.to_owned());
         self
     }
 
-    fn at<'p>(&self, path: &'p Path) -> io::Result<At<'p>> {
-        At::new(self.root.as_deref(), path)
+    fn at<'p>(&self, path: &'p Path) -> io::Result<NameInDir<'p>> {
+        NameInDir::new(self.root.as_deref(), path)
     }
 
     fn step(&self, call: &'static str, path: &Path) -> io::Result<()> {
-        self.seam.as_ref().map_or(Ok(()), |seam| seam.before(Step { call, path }))
+        self.seam.as_ref().map_or(Ok(()), |seam| seam.before(DiskStep { call, path }))
     }
 
     /// Makes a directory, its owner's alone.
@@ -102,7 +102,7 @@ impl Disk {
             self.create_dir_all(above)?;
         }
         match self.create_dir(path) {
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
             made => made,
         }
@@ -113,7 +113,7 @@ impl Disk {
         self.write_from(path, &mut &bytes[..], mode).map(|_| ())
     }
 
-    /// Writes a new file from a reader and makes sure that it is on the disk; how many bytes it was.
+    /// Writes a new file from a reader, makes sure that it is on the disk, and returns its length in bytes.
     pub fn write_from(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<u64> {
         let (file, written) = self.fill(path, from, mode)?;
         self.step("fsync", path)?;
@@ -121,7 +121,7 @@ impl Disk {
         Ok(written)
     }
 
-    /// The same for a file of which nobody knows yet whether it is kept: after a power cut it may be empty. (To make sure of
+    /// Like `write_from`, without syncing, for a file that may not be kept: after a power cut it may be empty. (Syncing
     /// each of 10,000 files takes a minute.)
     pub fn write_loosely(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<u64> {
         self.fill(path, from, mode).map(|(_, written)| written)
@@ -130,8 +130,8 @@ impl Disk {
     fn fill(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<(File, u64)> {
         self.step("open", path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let mut file = File::from(self.at(path)?.open(flags, at::mode(mode))?);
-        // With a seam, more steps: there are more places to stop at.
+        let mut file = File::from(self.at(path)?.open(flags, name_in_dir::mode(mode))?);
+        // With a seam, more steps: there are more points to stop at.
         let mut buffer = vec![0; if self.seam.is_some() { 64 } else { 1 << 16 }];
         let mut written = 0;
         loop {
@@ -169,7 +169,7 @@ impl Disk {
         Ok(renameat(from.dir(), from.name, to.dir(), to.name)?)
     }
 
-    /// Lets two directories change places, in one step; `Unsupported` where the file system cannot.
+    /// Exchanges two directories in one step; `Unsupported` where the file system cannot.
     pub fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         self.step("exchange", other)?;
         exchange(&self.at(one)?, &self.at(other)?)
@@ -188,42 +188,42 @@ impl Disk {
         Ok(unlinkat(at.dir(), at.name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a directory and what is in it, without following links: a link in its place is removed, not followed. Each
-    /// directory is held open while it is emptied, so that this holds whatever others move meanwhile.
+    /// Removes a directory and what is in it, without following links: a link in its place is removed, not followed.
+    /// Each directory is held open while it is emptied, so that this holds whatever others move meanwhile.
     pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         let at = self.at(path)?;
         self.remove_at(at.dir(), at.name, path, 0)
     }
 
     fn remove_at(&self, dir: BorrowedFd<'_>, name: &Path, path: &Path, depth: usize) -> io::Result<()> {
-        let Some(inside) = at::open_dir(dir, name)? else {
+        let Some(inside) = name_in_dir::open_dir(dir, name)? else {
             self.step("unlink", path)?;
             return Ok(unlinkat(dir, name, AtFlags::empty())?);
         };
         if depth > MAX_DEPTH {
             return Err(io::Error::other(format!("it is more than {MAX_DEPTH} directories deep")));
         }
-        for name in at::names(&inside)? {
+        for name in name_in_dir::names(&inside)? {
             self.remove_at(std::os::fd::AsFd::as_fd(&inside), Path::new(&name), &path.join(&name), depth + 1)?;
         }
         self.step("rmdir", path)?;
         Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Makes sure that what was made, moved or removed in a directory stays so.
+    /// Syncs a directory: entries that were made, moved or removed in it stay so.
     pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.step("fsync", path)?;
         File::open(path)?.sync_all()
     }
 
-    /// Makes sure that a file's bytes are on the disk.
+    /// Syncs a file's bytes to the disk.
     pub fn sync_file(&self, path: &Path) -> io::Result<()> {
         self.step("fsync", path)?;
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         File::options().read(true).custom_flags(flags).open(path)?.sync_data()
     }
 
-    /// Makes sure that all that the file system of a directory has is on the disk; `Unsupported` where that cannot be said.
+    /// Syncs the whole file system of a directory; `Unsupported` where the system has no such call.
     pub fn sync_file_system(&self, dir: &Path) -> io::Result<()> {
         self.step("syncfs", dir)?;
         sync_file_system(dir)
@@ -233,11 +233,11 @@ impl Disk {
     pub fn open_lock(&self, path: &Path) -> io::Result<File> {
         self.step("open", path)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK;
-        let file = File::from(self.at(path)?.open(flags, at::mode(0o600))?);
+        let file = File::from(self.at(path)?.open(flags, name_in_dir::mode(0o600))?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
     }
 
-    /// Writes a draft, in place of what a crash may have left of one.
+    /// Writes a draft, replacing one that a crash may have left.
     pub fn draft(&self, draft: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         if draft.symlink_metadata().is_ok() {
             self.remove_dir_all(draft)?;
@@ -250,8 +250,8 @@ impl Disk {
         written
     }
 
-    /// Puts bytes into a file so that nobody ever sees half of it: written to a draft on the same file system, which
-    /// is then moved over it. Whoever calls holds the lock that the draft's name stands under.
+    /// Replaces a file's content so that no reader ever sees half of it: written to a draft on the same file system,
+    /// which is then moved over it. The caller holds the lock that protects the draft's name.
     pub fn replace(&self, path: &Path, draft: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         self.draft(draft, bytes, mode)?;
         if let Err(error) = self.rename(draft, path) {
@@ -263,7 +263,7 @@ impl Disk {
 }
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn exchange(one: &At<'_>, other: &At<'_>) -> io::Result<()> {
+fn exchange(one: &NameInDir<'_>, other: &NameInDir<'_>) -> io::Result<()> {
     use rustix::fs::{RenameFlags, renameat_with};
     Ok(renameat_with(one.dir(), one.name, other.dir(), other.name, RenameFlags::EXCHANGE)?)
 }
@@ -279,6 +279,6 @@ fn sync_file_system(_: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn exchange(_: &At<'_>, _: &At<'_>) -> io::Result<()> {
+fn exchange(_: &NameInDir<'_>, _: &NameInDir<'_>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

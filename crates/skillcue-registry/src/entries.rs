@@ -1,4 +1,4 @@
-//! What stands in `registry.json` and `skillcue.lock`, and how they are read and written.
+//! The formats of `registry.json` and `skillcue.lock`, and how they are read and written.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,24 +12,30 @@ use skillcue_base::os_message;
 use skillcue_catalog::{ContentId, Leaves};
 use skillcue_format::{Diagnostic, Severity};
 
-use crate::Kind;
-use crate::place::{LOCK, REGISTRY};
+use crate::InstallableKind;
+use crate::location::{LOCK, REGISTRY};
 use crate::tree;
 
 /// The version of the files' formats.
 pub(crate) const VERSION: u64 = 1;
-/// No address is longer.
+/// The length of the longest address, in bytes.
 const MAX_ADDRESS: usize = 256;
 
-/// What the registry knows about something that is installed.
+/// The version of a file, read before its other fields: a later version may have another shape.
+#[derive(Deserialize)]
+pub(crate) struct VersionField {
+    pub(crate) version: u64,
+}
+
+/// The registry's entry of an installed item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Installed {
+pub struct InstalledItem {
     /// A skill or a plugin.
-    pub kind: Kind,
-    /// Where it was installed from.
+    pub kind: InstallableKind,
+    /// The origin that it was installed from.
     pub origin: String,
-    /// Where in its origin it stood; empty for the origin itself.
+    /// Its path in its origin; empty for the origin itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// The commit it was at, if it is from git.
@@ -46,13 +52,13 @@ pub struct Installed {
     /// When it was installed or updated, as RFC 3339 writes it. Not known if the registry had to be rebuilt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed: Option<String>,
-    /// What other versions of this program have written.
+    /// Fields that other versions of this program have written.
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
 }
 
-/// A commit as a file says it. The file may have come with a checkout, and the commit goes to git: what is none is as if
-/// nothing was said. The digest still tells what may be installed.
+/// Reads a commit. The file may have come with a checkout, and the commit is given to git: a text that is no commit is
+/// ignored. The digest still decides which content may be installed.
 fn commit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let is_commit = |text: &String| matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let said = Option::<String>::deserialize(deserializer)?;
@@ -62,22 +68,22 @@ fn commit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
     Ok(said.filter(is_commit))
 }
 
-/// `registry.json`.
+/// The content of `registry.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct RegistryContents {
     pub(crate) version: u64,
     #[serde(default)]
-    pub(crate) installed: BTreeMap<String, Installed>,
+    pub(crate) installed: BTreeMap<String, InstalledItem>,
     #[serde(default)]
     pub(crate) enabled: BTreeMap<String, bool>,
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
 }
 
-/// What the lock pins of something installed.
+/// The lock's entry of an installed item: the exact content of every file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Pinned {
-    pub(crate) kind: Kind,
+pub(crate) struct LockPin {
+    pub(crate) kind: InstallableKind,
     pub(crate) source: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) at: String,
@@ -93,58 +99,63 @@ pub(crate) struct Pinned {
     pub(crate) other: BTreeMap<String, Value>,
 }
 
-/// `skillcue.lock`.
+/// The content of `skillcue.lock`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Locked {
+pub(crate) struct LockContents {
     pub(crate) version: u64,
     #[serde(default, rename = "locked")]
-    pub(crate) pins: BTreeMap<String, Pinned>,
+    pub(crate) pins: BTreeMap<String, LockPin>,
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
 }
 
-impl Default for Listed {
-    fn default() -> Listed {
-        Listed { version: VERSION, installed: BTreeMap::new(), enabled: BTreeMap::new(), other: BTreeMap::new() }
+impl Default for RegistryContents {
+    fn default() -> RegistryContents {
+        RegistryContents {
+            version: VERSION,
+            installed: BTreeMap::new(),
+            enabled: BTreeMap::new(),
+            other: BTreeMap::new(),
+        }
     }
 }
 
-impl Default for Locked {
-    fn default() -> Locked {
-        Locked { version: VERSION, pins: BTreeMap::new(), other: BTreeMap::new() }
+impl Default for LockContents {
+    fn default() -> LockContents {
+        LockContents { version: VERSION, pins: BTreeMap::new(), other: BTreeMap::new() }
     }
 }
 
-impl Pinned {
-    pub(crate) fn new(installed: &Installed, files: Leaves) -> Pinned {
-        let Installed { kind, origin, at, commit, version, skills, digest, .. } = installed.clone();
-        Pinned { kind, source: origin, at, commit, version, skills, digest, files, other: BTreeMap::new() }
+impl LockPin {
+    pub(crate) fn new(installed: &InstalledItem, files: Leaves) -> LockPin {
+        let InstalledItem { kind, origin, at, commit, version, skills, digest, .. } = installed.clone();
+        LockPin { kind, source: origin, at, commit, version, skills, digest, files, other: BTreeMap::new() }
     }
 
-    /// What the registry would say of it.
-    pub(crate) fn installed(&self) -> Installed {
-        let Pinned { kind, source, at, commit, version, skills, digest, .. } = self.clone();
+    /// Returns the registry's entry for it.
+    pub(crate) fn installed(&self) -> InstalledItem {
+        let LockPin { kind, source, at, commit, version, skills, digest, .. } = self.clone();
         let other = BTreeMap::new();
-        Installed { kind, origin: source, at, commit, version, skills, digest, installed: None, other }
+        InstalledItem { kind, origin: source, at, commit, version, skills, digest, installed: None, other }
     }
 }
 
 /// A file of the registry.
-pub(crate) trait Entries: Serialize + DeserializeOwned + Default {
+pub(crate) trait RegistryFile: Serialize + DeserializeOwned + Default {
     /// Its name.
     const FILE: &'static str;
-    /// What stands in it, for messages.
+    /// Its keys, for messages.
     const KEYS: &'static str;
 
     fn version(&self) -> u64;
 
-    /// Whether it says nothing, as one does that is not ours.
+    /// Returns whether it is empty, as a foreign file appears.
     fn is_blank(&self) -> bool;
 
-    /// What cannot be right in it. It may have come with a checkout.
+    /// Returns a problem with its content, if there is one. It may have come with a checkout.
     fn wrong(&self) -> Option<String>;
 
-    /// As it is written: sorted, a line for each thing, so that it is good to compare.
+    /// Returns the text to write: sorted, a line for each value, so that versions are easy to compare.
     fn text(&self) -> io::Result<Vec<u8>> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -152,7 +163,7 @@ pub(crate) trait Entries: Serialize + DeserializeOwned + Default {
     }
 }
 
-impl Entries for Listed {
+impl RegistryFile for RegistryContents {
     const FILE: &'static str = REGISTRY;
     const KEYS: &'static str = "`installed` or `enabled`";
 
@@ -165,7 +176,7 @@ impl Entries for Listed {
     }
 
     fn wrong(&self) -> Option<String> {
-        let entry = |(name, entry): (&String, &Installed)| wrong_entry(entry.kind, name, &entry.skills);
+        let entry = |(name, entry): (&String, &InstalledItem)| wrong_entry(entry.kind, name, &entry.skills);
         let address = |address: &&String| !is_address(address);
         self.installed
             .iter()
@@ -174,7 +185,7 @@ impl Entries for Listed {
     }
 }
 
-impl Entries for Locked {
+impl RegistryFile for LockContents {
     const FILE: &'static str = LOCK;
     const KEYS: &'static str = "`locked`";
 
@@ -201,79 +212,75 @@ impl Entries for Locked {
     }
 }
 
-fn wrong_entry(kind: Kind, name: &str, skills: &[String]) -> Option<String> {
+fn wrong_entry(kind: InstallableKind, name: &str, skills: &[String]) -> Option<String> {
     if !kind.may_be_called(name) {
         return Some(format!("{name:?} cannot be the name of a {}", kind.word()));
     }
-    let bad = skills.iter().find(|skill| !Kind::Skill.may_be_called(skill));
+    let bad = skills.iter().find(|skill| !InstallableKind::Skill.may_be_called(skill));
     bad.map(|skill| format!("{skill:?} cannot be the name of a skill"))
 }
 
-/// Whether this may be the address of a skill: `name`, `name@source`, `plugin:name`, `plugin:*`.
+/// Returns whether this may be the address of a skill: `name`, `name@source`, `plugin:name`, `plugin:*`.
 pub(crate) fn is_address(address: &str) -> bool {
     (1..=MAX_ADDRESS).contains(&address.len()) && !address.contains(|c: char| c.is_control() || c.is_whitespace())
 }
 
-/// What a file turned out to hold.
+/// The outcome of reading a file of the registry.
 #[derive(Debug)]
-pub(crate) enum Read<T> {
+pub(crate) enum ReadOutcome<T> {
     Missing,
     Good(T),
-    /// A later version's.
+    /// Written by a later version.
     Newer,
-    /// Not what it should be, and why.
+    /// Not valid, and why.
     Broken(String),
-    /// Somebody else's, and why.
+    /// Another program's, and why.
     Foreign(String),
 }
 
-/// Reads one of our files, following no link. An error is one of the disk.
-pub(crate) fn read<T: Entries>(path: &Path, max: u64) -> io::Result<Read<T>> {
+/// Reads one of our files, following no link. An error is the disk's.
+pub(crate) fn read<T: RegistryFile>(path: &Path, max: u64) -> io::Result<ReadOutcome<T>> {
     let bytes = match read_bytes(path, max) {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(Unfit::TooLarge)) => return Ok(Read::Foreign(Unfit::TooLarge.to_string())),
-        Ok(Err(unfit)) => return Ok(Read::Broken(unfit.to_string())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Read::Missing),
+        Ok(Err(UnfitFile::TooLarge)) => return Ok(ReadOutcome::Foreign(UnfitFile::TooLarge.to_string())),
+        Ok(Err(unfit)) => return Ok(ReadOutcome::Broken(unfit.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ReadOutcome::Missing),
         Err(error) => return Err(error),
     };
     Ok(parse(&bytes))
 }
 
-pub(crate) fn parse<T: Entries>(bytes: &[u8]) -> Read<T> {
-    #[derive(Deserialize)]
-    struct Version {
-        version: u64,
-    }
+pub(crate) fn parse<T: RegistryFile>(bytes: &[u8]) -> ReadOutcome<T> {
     let parsed = serde_json::from_slice::<T>(bytes);
-    if parsed.as_ref().map_or(true, Entries::is_blank) && is_foreign(bytes) {
-        return Read::Foreign(format!("it has no `version` together with {}", T::KEYS));
+    if parsed.as_ref().map_or(true, RegistryFile::is_blank) && is_foreign(bytes) {
+        return ReadOutcome::Foreign(format!("it has no `version` together with {}", T::KEYS));
     }
     match parsed {
-        Ok(file) if file.version() > VERSION => Read::Newer,
-        Ok(file) if file.version() < VERSION => Read::Broken("its version is none that ever was".to_owned()),
+        Ok(file) if file.version() > VERSION => ReadOutcome::Newer,
+        Ok(file) if file.version() < VERSION => ReadOutcome::Broken("its version number is not valid".to_owned()),
         Ok(file) => match file.wrong() {
-            Some(wrong) => Read::Broken(wrong),
-            None => Read::Good(file),
+            Some(wrong) => ReadOutcome::Broken(wrong),
+            None => ReadOutcome::Good(file),
         },
         // A later version may have another shape.
-        Err(error) => match serde_json::from_slice::<Version>(bytes) {
-            Ok(later) if later.version > VERSION => Read::Newer,
-            _ => Read::Broken(error.to_string()),
+        Err(error) => match serde_json::from_slice::<VersionField>(bytes) {
+            Ok(later) if later.version > VERSION => ReadOutcome::Newer,
+            _ => ReadOutcome::Broken(error.to_string()),
         },
     }
 }
 
-/// Whether this is somebody else's JSON: other programs have a `registry.json`, too. What is cut short is no JSON.
+/// Returns whether this is another program's JSON: others have a `registry.json`, too. A truncated file is no JSON.
 fn is_foreign(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Shape {
+    struct KnownKeys {
         version: Option<Value>,
         installed: Option<IgnoredAny>,
         enabled: Option<IgnoredAny>,
         locked: Option<IgnoredAny>,
     }
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        Some(b'{') => serde_json::from_slice::<Shape>(bytes).is_ok_and(|shape| {
+        Some(b'{') => serde_json::from_slice::<KnownKeys>(bytes).is_ok_and(|shape| {
             let ours = shape.installed.or(shape.enabled).or(shape.locked).is_some();
             !ours || !shape.version.is_some_and(|version| version.is_u64())
         }),
@@ -282,29 +289,29 @@ fn is_foreign(bytes: &[u8]) -> bool {
     }
 }
 
-/// Why something is no file of ours.
+/// Why a path is no file of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unfit {
+pub(crate) enum UnfitFile {
     #[error("it is no regular file")]
     NoFile,
     #[error("it is too large")]
     TooLarge,
 }
 
-/// The bytes of a regular file of no more than `max`; why it is none of ours otherwise.
-pub(crate) fn read_bytes(path: &Path, max: u64) -> io::Result<Result<Vec<u8>, Unfit>> {
+/// Reads a regular file of at most `max` bytes. The inner error says why it is none of ours.
+pub(crate) fn read_bytes(path: &Path, max: u64) -> io::Result<Result<Vec<u8>, UnfitFile>> {
     if !path.symlink_metadata()?.is_file() {
-        return Ok(Err(Unfit::NoFile));
+        return Ok(Err(UnfitFile::NoFile));
     }
     let mut bytes = Vec::new();
     tree::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
-        return Ok(Err(Unfit::TooLarge));
+        return Ok(Err(UnfitFile::TooLarge));
     }
     Ok(Ok(bytes))
 }
 
-/// Something that is wrong with a file or a directory of the registry, and does not stop it.
+/// Returns a diagnostic about a file or a directory of the registry that does not stop it.
 pub(crate) fn wrong(
     path: &Path,
     message: impl Into<Cow<'static, str>>,

@@ -8,9 +8,9 @@ use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
 use skillcue_catalog::ContentId;
 use skillcue_format::Diagnostic;
 
-use crate::{Drift, Kind};
+use crate::{Drift, InstallableKind};
 
-/// Why the registry cannot do something. What was there before is still there, but for [`RegistryError::Unfinished`].
+/// Why the registry cannot do something. The state before is kept, except for [`RegistryError::Unfinished`].
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[info(code = "registry")]
 #[non_exhaustive]
@@ -19,11 +19,11 @@ pub enum RegistryError {
     #[error("cannot {doing} {}: {}", shown_path(path), os_message(error))]
     #[info(hint = file_hint(error))]
     File {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
@@ -33,9 +33,9 @@ pub enum RegistryError {
     Busy {
         /// The file that is locked.
         path: PathBuf,
-        /// The process that has written its number into it.
+        /// The process that has written its id into it.
         holder: Option<u32>,
-        /// How long was waited.
+        /// How long the lock was waited for.
         waited: Duration,
     },
     /// A file that a later version of Skillcue has written.
@@ -49,7 +49,7 @@ pub enum RegistryError {
     #[error("{} is a link or a file, not a directory", shown_path(path))]
     #[info(hint = "the registry follows no links: nothing outside it may be changed; put a directory there")]
     NotADirectory {
-        /// What is none.
+        /// The link or the file.
         path: PathBuf,
     },
     /// A directory of a project belongs to another user.
@@ -65,7 +65,7 @@ pub enum RegistryError {
         /// Its owner.
         owner: u32,
     },
-    /// A file where one of ours should be, and somebody else's.
+    /// A foreign file where one of ours should be.
     #[error("{} is not a file of Skillcue: {why}", shown_path(path))]
     #[info(
         code = "not_ours",
@@ -74,16 +74,16 @@ pub enum RegistryError {
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// How that is known.
+        /// Why it is not ours.
         why: String,
     },
-    /// Something stands on another file system than the registry's own things, so that nothing can be moved there.
+    /// A directory is on another file system than the registry's own, so that nothing can be moved there.
     #[error("{} is on another file system than {}", shown_path(path), shown_path(than))]
     #[info(hint = "nothing was changed; what is installed is moved in one step: put all of it on one file system")]
     OtherDevice {
-        /// What does.
+        /// The directory on the other file system.
         path: PathBuf,
-        /// Where the registry's own things are.
+        /// The registry's inner directory.
         than: PathBuf,
     },
     /// Nothing of that name is installed.
@@ -93,23 +93,23 @@ pub enum RegistryError {
         /// The name.
         name: String,
     },
-    /// Something else of that name is installed.
+    /// Another item of that name is installed.
     #[error("{} is already installed, from {}", Shown(name), Shown(origin))]
     #[info(code = "in_the_way", hint = "remove it first, or say that it may be replaced")]
     OtherOrigin {
         /// The name.
         name: String,
-        /// Where the installed one is from.
+        /// The origin of the installed one.
         origin: String,
     },
-    /// Something stands where it would be put, and the registry does not know it.
+    /// A directory that the registry does not know is in the way.
     #[error("{} is already there, and the registry has not put it there", shown_path(path))]
     #[info(code = "in_the_way", hint = "move it away, or say that it may be replaced (it goes to the trash)")]
     InTheWay {
-        /// What stands there.
+        /// The directory.
         path: PathBuf,
     },
-    /// Two that are to be installed at once have one name.
+    /// Two items that are to be installed at once have one name.
     #[error("two skills or plugins to be installed are called {}", Shown(name))]
     #[info(code = "invalid_skill", hint = "choose one of them")]
     Twice {
@@ -117,37 +117,37 @@ pub enum RegistryError {
         name: String,
     },
     /// There is no such directory in what was fetched.
-    #[error("{} is no longer in its origin, {}", place(at), Shown(origin))]
+    #[error("{} is no longer in its origin, {}", name_in_origin(at), Shown(origin))]
     #[info(
         code = "not_in_origin",
         hint = "its author has moved or removed it; install it from where it is now, or keep what is installed"
     )]
     NotInOrigin {
-        /// Where it should stand.
+        /// Its path in the origin.
         at: String,
-        /// In what.
+        /// The origin.
         origin: String,
     },
-    /// What is to be installed is no valid skill or plugin.
-    #[error("{} is no valid {}: {}", place(at), kind.word(), diagnostics.first().map_or("it cannot be read".to_owned(), |found| found.message.to_string()))]
+    /// The item to be installed is no valid skill or plugin.
+    #[error("{} is no valid {}: {}", name_in_origin(at), kind.word(), diagnostics.first().map_or("it cannot be read".to_owned(), |found| found.message.to_string()))]
     #[info(code = "invalid_skill", hint = "nothing was installed; its author has to mend it")]
     Invalid {
-        /// What it should be.
-        kind: Kind,
-        /// Where in its origin it stands.
+        /// The kind that it should be.
+        kind: InstallableKind,
+        /// Its path in its origin.
         at: String,
-        /// What is wrong.
+        /// The problems found.
         diagnostics: Vec<Diagnostic>,
     },
-    /// Files that cannot be installed.
+    /// A file that cannot be installed.
     #[error("{} cannot be installed: {}: {reason}", Shown(name), shown_path(path))]
     #[info(code = "invalid_skill", hint = "only files, directories and links that stay inside can be installed")]
     Odd {
-        /// Of what.
+        /// The item's name.
         name: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be installed.
         reason: &'static str,
     },
     /// The audit has found something of high severity.
@@ -161,14 +161,14 @@ pub enum RegistryError {
     #[error("{} is not what skillcue.lock pins: its files have the digest {found}, not {expected}", Shown(name))]
     #[info(
         code = "differs",
-        hint = "its author has moved the reference, or somebody has tampered with it; install it by name to take it"
+        hint = "its author has moved the reference, or it was tampered with; install it by name to take it"
     )]
     Differs {
         /// The name.
         name: String,
-        /// What the lock says.
+        /// The digest in the lock.
         expected: ContentId,
-        /// What it is.
+        /// The digest of its files.
         found: ContentId,
     },
     /// An installed skill was edited.
@@ -180,10 +180,10 @@ pub enum RegistryError {
     Edited {
         /// The name.
         name: String,
-        /// What is not as it was installed.
+        /// The files that are not as they were installed.
         drift: Vec<Drift>,
     },
-    /// The installed skill is not the one any more for which the update was planned.
+    /// The installed skill is no longer the one for which the update was planned.
     #[error("{} has changed since the update was planned", Shown(name))]
     #[info(hint = "plan the update again")]
     Outdated {
@@ -194,37 +194,37 @@ pub enum RegistryError {
     #[error("{} is now called {}", Shown(name), Shown(found))]
     #[info(hint = "install it under its new name, and remove the old one")]
     Renamed {
-        /// The name of what is installed.
+        /// The name of the installed item.
         name: String,
-        /// What its new version is called.
+        /// The name of its new version.
         found: String,
     },
-    /// Nothing in the trash can be brought back.
+    /// Nothing in the trash can be restored.
     #[error("nothing {}is in the trash", name.as_ref().map_or(String::new(), |name| format!("called {} ", Shown(name))))]
     #[info(code = "not_installed", hint = "the trash may have been emptied; install it again")]
     NothingInTrash {
-        /// What was looked for; anything otherwise.
+        /// The name that was looked for; `None` if any would do.
         name: Option<String>,
     },
-    /// The files of what was removed were missing already.
+    /// The files of the removed items were missing already.
     #[error("the files of {} were missing when it was removed: nothing of them can come back", list(names))]
     #[info(code = "not_installed", hint = "install it again; what went to the trash earlier is restored by its name")]
     NoFiles {
-        /// What was removed.
+        /// The names of the removed items.
         names: Vec<String>,
     },
-    /// What cannot be the address of a skill.
+    /// A text that cannot be the address of a skill.
     #[error("{:?} is no address of a skill", Shown(address).to_string())]
     #[info(hint = "write it as NAME, NAME@SOURCE or PLUGIN:NAME")]
     Address {
-        /// What was given.
+        /// The text.
         address: String,
     },
-    /// The change is decided and on the disk, and not carried out to its end.
+    /// The change is committed, and not carried out to its end.
     #[error("the change is recorded, but not finished yet: {error}")]
     #[info(hint = "the next change finishes it, once it can; giving it up sets the journal aside")]
     Unfinished {
-        /// Why not.
+        /// The step's error.
         #[source]
         error: Box<RegistryError>,
     },
@@ -247,8 +247,8 @@ fn file_hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// A place in an origin; the origin itself has no name there.
-fn place(at: &str) -> String {
+/// Returns how messages name a path in an origin; the origin itself has no name there.
+fn name_in_origin(at: &str) -> String {
     if matches!(at, "" | ".") { "the skill".to_owned() } else { Shown(at).to_string() }
 }
 

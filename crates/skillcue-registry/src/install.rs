@@ -1,4 +1,4 @@
-//! Installing: what is staged takes its place, all of it or nothing.
+//! Installing: staged items are moved into place, all of them or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -11,34 +11,36 @@ use skillcue_audit::audit;
 use skillcue_catalog::{ContentId, Leaf};
 use skillcue_format::Diagnostic;
 
-use crate::candidate::{Auditor, Candidate, serialize_findings};
-use crate::entries::{Installed, Pinned};
-use crate::journal::{Coming, Move, exists};
-use crate::registry::whole;
-use crate::same::same_source;
-use crate::trash::{TrashFile, TrashItem, Why};
+use crate::candidate::{Auditor, InstallCandidate, serialize_findings};
+use crate::canonical_origin::is_same_source;
+use crate::entries::{InstalledItem, LockPin};
+use crate::journal::{DirectoryMove, IncomingDir, exists};
+use crate::registry::plugin_address;
+use crate::transaction::Transaction;
+use crate::trash::{TrashFile, TrashItem, TrashReason};
 use crate::update::permission_changes;
-use crate::writing::Writing;
-use crate::{Chosen, Disk, Drift, Kind, PermissionChange, Registry, RegistryError, Staging, candidate, verify};
+use crate::{
+    Disk, Drift, InstallableKind, PermissionChange, Registry, RegistryError, StagedItem, Staging, candidate, verify,
+};
 use skillcue_base::rfc3339_seconds;
 
-/// How to install.
+/// Options for installing.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct InstallOptions<'o> {
-    /// The time, for the record.
+    /// The time to record.
     pub now: SystemTime,
-    /// Enable what is installed. Otherwise it is off until somebody does.
+    /// Enable what is installed. Otherwise it is off until a user enables it.
     pub enable: bool,
-    /// Replace what is in the way: another origin's, one that was edited, one that the registry does not know. It goes
-    /// to the trash.
+    /// Replace an item that is in the way: one from another origin, one that was edited, one that the registry does not
+    /// know. It goes to the trash.
     pub replace: bool,
     /// Install in spite of findings of high severity.
     pub allow_findings: bool,
-    /// Who looks for such findings.
+    /// The audit that looks for such findings.
     pub auditor: &'o Auditor<'o>,
-    /// Is told what is being done to what.
-    pub doing: Option<&'o Teller<'o>>,
+    /// Called at each step with the item's name.
+    pub on_step: Option<&'o InstallProgress<'o>>,
 }
 
 impl std::fmt::Debug for InstallOptions<'_> {
@@ -49,77 +51,77 @@ impl std::fmt::Debug for InstallOptions<'_> {
 }
 
 impl InstallOptions<'_> {
-    /// The careful way: off, nothing replaced, no findings.
+    /// Returns the careful options: off, nothing replaced, no findings.
     pub fn at(now: SystemTime) -> InstallOptions<'static> {
         let (enable, replace, allow_findings) = (false, false, false);
-        InstallOptions { now, enable, replace, allow_findings, auditor: &audit, doing: None }
+        InstallOptions { now, enable, replace, allow_findings, auditor: &audit, on_step: None }
     }
 }
 
-/// Is told what is being done, and to what: where it stands in its origin while it is checked, its name from then on.
-pub type Teller<'t> = dyn Fn(Doing, &str) + 't;
+/// A callback for each step of an item: called with its path in its origin while it is checked, its name from then on.
+pub type InstallProgress<'t> = dyn Fn(InstallStep, &str) + 't;
 
-/// What is being done.
+/// A step of installing one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Doing {
+pub enum InstallStep {
     /// Its files are read, hashed and audited.
     Checking,
-    /// It is put in its place.
+    /// It is moved into place.
     Installing,
 }
 
-/// What was done.
+/// The result of installing or updating.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Report {
-    /// What was installed or updated.
-    pub done: Vec<Done>,
-    /// What had to be mended on the way.
+pub struct InstallReport {
+    /// The items that were installed or updated.
+    pub done: Vec<InstallChange>,
+    /// Diagnostics about files that had to be mended on the way.
     pub notes: Vec<Diagnostic>,
 }
 
-/// One that was installed or updated.
+/// One item that was installed or updated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Done {
+pub struct InstallChange {
     /// Its name.
     pub name: String,
-    /// What was known of one of that name before.
-    pub was: Option<Installed>,
-    /// What is known now.
-    pub now: Installed,
-    /// Whether what stood there was as it is now, to the byte.
+    /// The entry of that name before.
+    pub was: Option<InstalledItem>,
+    /// The entry now.
+    pub now: InstalledItem,
+    /// Whether the files that were there are the same now, to the byte.
     pub unchanged: bool,
     /// Whether something went to the trash for it.
     pub replaced: bool,
-    /// What is said of it: on, off, or nothing.
+    /// Whether it is enabled or disabled; `None` if neither is recorded.
     pub enabled: Option<bool>,
-    /// What its programs ask for, and those of the version it replaces do not; or do not any more.
+    /// The permissions that its programs request and those of the replaced version do not; or no longer request.
     pub permissions: Vec<PermissionChange>,
-    /// What the audit has found.
+    /// The audit's findings.
     #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Diagnostic>,
 }
 
 impl Registry {
-    /// Installs what was chosen of a staging directory, all of it or nothing. It is off until somebody enables it, but
-    /// for what was enabled here from the same origin before.
+    /// Installs items of a staging directory, all of them or none. They are off until a user enables them, except those
+    /// that were enabled here from the same origin before.
     ///
-    /// What was chosen is moved out of the staging directory: to try again after an error, fetch again.
+    /// The items are moved out of the staging directory: to try again after an error, fetch again.
     pub fn install(
         &self,
         staging: &Staging,
-        chosen: &[Chosen],
+        chosen: &[StagedItem],
         options: &InstallOptions<'_>,
-    ) -> Result<Report, RegistryError> {
+    ) -> Result<InstallReport, RegistryError> {
         let now = rfc3339_seconds(options.now);
         let mut candidates = Vec::new();
         for chosen in chosen {
-            if let Some(doing) = options.doing {
-                doing(Doing::Checking, &chosen.at.to_string_lossy());
+            if let Some(on_step) = options.on_step {
+                on_step(InstallStep::Checking, &chosen.at.to_string_lossy());
             }
-            candidates.push(Candidate::new(staging, chosen, options.auditor, now.clone())?);
+            candidates.push(InstallCandidate::new(staging, chosen, options.auditor, now.clone())?);
         }
         refuse_findings(&candidates, options.allow_findings)?;
         let mut names = BTreeSet::new();
@@ -127,26 +129,26 @@ impl Registry {
             return Err(RegistryError::Twice { name: twice.name.clone() });
         }
         candidate::sync(candidates.iter(), &self.disk)?;
-        let mut writing = self.write()?;
-        let mut take = Take::new(TrashFile::new(now, Why::Replaced));
+        let mut transaction = self.write()?;
+        let mut batch = InstallBatch::new(TrashFile::new(now, TrashReason::Replaced));
         for candidate in candidates {
-            if let Some(doing) = options.doing {
-                doing(Doing::Installing, &candidate.name);
+            if let Some(on_step) = options.on_step {
+                on_step(InstallStep::Installing, &candidate.name);
             }
-            let was = writing.listed.installed.get(&candidate.name).cloned();
-            let same = was.as_ref().is_some_and(|was| same_source(was, &candidate.entry));
+            let was = transaction.listed.installed.get(&candidate.name).cloned();
+            let same = was.as_ref().is_some_and(|was| is_same_source(was, &candidate.entry));
             if !options.replace {
-                refuse_to_replace(&mut writing, &candidate, was.as_ref(), same)?;
+                refuse_to_replace(&mut transaction, &candidate, was.as_ref(), same)?;
             }
-            take.candidate(&mut writing, candidate, same, options.enable)?;
+            batch.add(&mut transaction, candidate, same, options.enable)?;
         }
-        take.commit(writing)
+        batch.commit(transaction)
     }
 }
 
 /// Stops on findings of high severity.
-pub(crate) fn refuse_findings(candidates: &[Candidate], allowed: bool) -> Result<(), RegistryError> {
-    let high = |candidate: &Candidate| candidate.findings.iter().any(Diagnostic::is_error);
+pub(crate) fn refuse_findings(candidates: &[InstallCandidate], allowed: bool) -> Result<(), RegistryError> {
+    let high = |candidate: &InstallCandidate| candidate.findings.iter().any(Diagnostic::is_error);
     if allowed || !candidates.iter().any(high) {
         return Ok(());
     }
@@ -157,16 +159,16 @@ pub(crate) fn refuse_findings(candidates: &[Candidate], allowed: bool) -> Result
 }
 
 fn refuse_to_replace(
-    writing: &mut Writing<'_>,
-    candidate: &Candidate,
-    was: Option<&Installed>,
+    transaction: &mut Transaction<'_>,
+    candidate: &InstallCandidate,
+    was: Option<&InstalledItem>,
     same: bool,
 ) -> Result<(), RegistryError> {
     let name = &candidate.name;
-    let path = writing.registry.place.target(candidate.entry.kind, name);
+    let path = transaction.registry.location.target(candidate.entry.kind, name);
     match was {
         Some(was) if !same => Err(RegistryError::OtherOrigin { name: name.clone(), origin: was.origin.clone() }),
-        Some(was) => match local_edits(writing, name, was)? {
+        Some(was) => match local_edits(transaction, name, was)? {
             drift if drift.is_empty() => Ok(()),
             drift => Err(RegistryError::Edited { name: name.clone(), drift }),
         },
@@ -175,72 +177,72 @@ fn refuse_to_replace(
     }
 }
 
-/// What somebody has edited in something installed. What is not there was not edited.
+/// Returns the files of an installed item that were edited. An item that is not there was not edited.
 pub(crate) fn local_edits(
-    writing: &mut Writing<'_>,
+    transaction: &mut Transaction<'_>,
     name: &str,
-    installed: &Installed,
+    installed: &InstalledItem,
 ) -> Result<Vec<Drift>, RegistryError> {
-    let dir = writing.registry.place.target(installed.kind, name);
+    let dir = transaction.registry.location.target(installed.kind, name);
     if !exists(&dir) {
         return Ok(Vec::new());
     }
-    match writing.locked()?.pins.get(name) {
+    match transaction.locked()?.pins.get(name) {
         Some(pinned) => verify::drift(&dir, pinned),
-        // Nobody can say which file: the lock is lost, and the registry has the digest of all of them alone.
+        // Which file it is cannot be known: the lock is lost, and the registry has only the digest of all of them.
         None => Ok(verify::drift_of_all(&dir, installed.digest)),
     }
 }
 
-/// What changes at once.
-pub(crate) struct Take {
+/// Items that are installed or updated in one change.
+pub(crate) struct InstallBatch {
     trash: TrashFile,
-    moves: Vec<Move>,
-    comes: Vec<Candidate>,
-    done: Vec<Done>,
+    moves: Vec<DirectoryMove>,
+    comes: Vec<InstallCandidate>,
+    done: Vec<InstallChange>,
 }
 
-impl Take {
-    pub(crate) fn new(trash: TrashFile) -> Take {
-        Take { trash, moves: Vec::new(), comes: Vec::new(), done: Vec::new() }
+impl InstallBatch {
+    pub(crate) fn new(trash: TrashFile) -> InstallBatch {
+        InstallBatch { trash, moves: Vec::new(), comes: Vec::new(), done: Vec::new() }
     }
 
-    /// Takes one in, and what stands in its place to the trash. `same` says that it is another version of what is there.
-    pub(crate) fn candidate(
+    /// Adds one item, and moves the one in its place to the trash. `same` says that it is another version of that one.
+    pub(crate) fn add(
         &mut self,
-        writing: &mut Writing<'_>,
-        candidate: Candidate,
+        transaction: &mut Transaction<'_>,
+        candidate: InstallCandidate,
         same: bool,
         enable: bool,
     ) -> Result<(), RegistryError> {
         let (name, mut entry) = (candidate.name.clone(), candidate.entry.clone());
-        if let Some(was) = writing.listed.installed.get(&name)
+        if let Some(was) = transaction.listed.installed.get(&name)
             && (was.kind, was.digest) == (entry.kind, entry.digest)
-            && !exists(&writing.registry.place.target(was.kind, &name))
+            && !exists(&transaction.registry.location.target(was.kind, &name))
         {
-            // It comes back as it was.
+            // It is restored as it was.
             entry.installed = was.installed.clone().or(entry.installed);
         }
-        let pinned = Pinned::new(&entry, candidate.tree.leaves.clone());
+        let pinned = LockPin::new(&entry, candidate.tree.leaves.clone());
         // The lock first: a broken one is rebuilt by what the registry says now.
-        let was_pinned = writing.locked()?.pins.insert(name.clone(), pinned.clone());
-        let was = writing.listed.installed.insert(name.clone(), entry.clone());
-        let place = &writing.registry.place;
+        let was_pinned = transaction.locked()?.pins.insert(name.clone(), pinned.clone());
+        let was = transaction.listed.installed.insert(name.clone(), entry.clone());
+        let location = &transaction.registry.location;
         let old_kind = was.as_ref().map_or(entry.kind, |was| was.kind);
-        let old = place.target(old_kind, &name);
+        let old = location.target(old_kind, &name);
         let there = exists(&old);
-        let target = place.target(entry.kind, &name);
+        let target = location.target(entry.kind, &name);
         if old_kind != entry.kind && exists(&target) {
             return Err(RegistryError::InTheWay { path: target });
         }
-        // What was edited must go, whatever the lock says of it.
+        // An edited item must be replaced, whatever the lock says of it.
         let unchanged = there && old_kind == entry.kind && verify::drift(&old, &pinned)?.is_empty();
         let permissions = if there && !unchanged {
             permission_changes((&old, old_kind), (&candidate.dir, entry.kind))
         } else {
             Vec::new()
         };
-        let addresses = addresses_of(writing, &name, old_kind);
+        let addresses = settings_of(transaction, &name, old_kind);
         if !unchanged {
             if there {
                 let item = TrashItem {
@@ -252,20 +254,26 @@ impl Take {
                 };
                 self.trash.items.insert(name.clone(), item);
             }
-            let coming = Coming { from_trash: None, inode: inode(&candidate.dir), digest: Some(entry.digest) };
+            let coming = IncomingDir { from_trash: None, inode: inode(&candidate.dir), digest: Some(entry.digest) };
             let was = there.then_some(old_kind);
-            self.moves.push(Move { kind: entry.kind, name: name.clone(), comes: Some(coming), goes: there, was });
+            self.moves.push(DirectoryMove {
+                kind: entry.kind,
+                name: name.clone(),
+                comes: Some(coming),
+                goes: there,
+                was,
+            });
         }
-        let enabled = &mut writing.listed.enabled;
+        let enabled = &mut transaction.listed.enabled;
         if !same {
-            // What was enabled was something else.
+            // The item that was enabled was another one.
             enabled.retain(|address, on| !*on || !addresses.contains_key(address));
         }
-        let own = if entry.kind == Kind::Plugin { whole(&name) } else { name.clone() };
+        let own = if entry.kind == InstallableKind::Plugin { plugin_address(&name) } else { name.clone() };
         if enable {
             enabled.insert(own.clone(), true);
         }
-        self.done.push(Done {
+        self.done.push(InstallChange {
             enabled: enabled.get(&own).copied(),
             name,
             was,
@@ -281,36 +289,49 @@ impl Take {
         Ok(())
     }
 
-    /// Takes in that nothing of one has changed since another commit. Its files are left as they are.
-    pub(crate) fn move_on(&mut self, writing: &mut Writing<'_>, candidate: &Candidate) -> Result<(), RegistryError> {
+    /// Records the commit of an item whose files have not changed. They are left as they are.
+    pub(crate) fn record_commit(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        candidate: &InstallCandidate,
+    ) -> Result<(), RegistryError> {
         let name = candidate.name.clone();
-        let Some(was) = writing.listed.installed.get(&name).cloned() else {
+        let Some(was) = transaction.listed.installed.get(&name).cloned() else {
             return Err(RegistryError::NotInstalled { name });
         };
         let mut now = was.clone();
         now.commit = candidate.entry.commit.clone().or(now.commit);
-        if let Some(pinned) = writing.locked()?.pins.get_mut(&name) {
+        if let Some(pinned) = transaction.locked()?.pins.get_mut(&name) {
             pinned.commit.clone_from(&now.commit);
         }
-        writing.listed.installed.insert(name.clone(), now.clone());
-        let own = if now.kind == Kind::Plugin { whole(&name) } else { name.clone() };
-        let enabled = writing.listed.enabled.get(&own).copied();
+        transaction.listed.installed.insert(name.clone(), now.clone());
+        let own = if now.kind == InstallableKind::Plugin { plugin_address(&name) } else { name.clone() };
+        let enabled = transaction.listed.enabled.get(&own).copied();
         let (was, permissions, findings) = (Some(was), Vec::new(), Vec::new());
-        self.done.push(Done { name, was, now, unchanged: true, replaced: false, enabled, permissions, findings });
+        self.done.push(InstallChange {
+            name,
+            was,
+            now,
+            unchanged: true,
+            replaced: false,
+            enabled,
+            permissions,
+            findings,
+        });
         Ok(())
     }
 
-    pub(crate) fn commit(mut self, writing: Writing<'_>) -> Result<Report, RegistryError> {
-        let staging = writing.stage()?;
-        let disk = writing.registry.disk.clone();
+    pub(crate) fn commit(mut self, transaction: Transaction<'_>) -> Result<InstallReport, RegistryError> {
+        let staging = transaction.stage()?;
+        let disk = transaction.registry.disk.clone();
         if !self.comes.is_empty() {
-            let put = staging.room().join("put");
+            let put = staging.outer_dir().join("put");
             disk.create_dir(&put).map_err(|error| RegistryError::file("make", &put, error))?;
             let dirs: BTreeSet<_> = self.comes.iter().map(|candidate| candidate.dir.clone()).collect();
-            // Each that comes has its move, in the same order.
-            for (Candidate { dir, name, tree, .. }, step) in self.comes.iter().zip(&mut self.moves) {
+            // Each item that is added has its move, in the same order.
+            for (InstallCandidate { dir, name, tree, .. }, step) in self.comes.iter().zip(&mut self.moves) {
                 let to = put.join(name);
-                // A skill may stand in another one, or in a plugin, that is installed with it.
+                // A skill may be inside another one, or a plugin, that is installed with it.
                 if overlaps(dir, &dirs) {
                     copy(dir, &to, tree.leaves.iter(), &disk)?;
                 } else {
@@ -321,14 +342,14 @@ impl Take {
                 }
             }
         }
-        let notes = writing.commit(&staging, self.moves, &self.trash)?;
-        Ok(Report { done: self.done, notes })
+        let notes = transaction.commit(&staging, self.moves, &self.trash)?;
+        Ok(InstallReport { done: self.done, notes })
     }
 }
 
-/// Whether a directory stands in one of these, or one of these in it.
+/// Returns whether a directory is inside one of these, or one of these inside it.
 fn overlaps(dir: &Path, dirs: &BTreeSet<PathBuf>) -> bool {
-    // Paths sort by their parts: what stands in a directory comes right behind it.
+    // Paths sort by their parts: a path below a directory comes right behind it.
     let behind = dirs.range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded)).next();
     behind.is_some_and(|other| other.starts_with(dir)) || dir.ancestors().skip(1).any(|above| dirs.contains(above))
 }
@@ -337,20 +358,20 @@ pub(crate) fn inode(path: &Path) -> u64 {
     path.symlink_metadata().map_or(0, |found| found.ino())
 }
 
-/// What is said of something installed, and of its skills.
-pub(crate) fn addresses_of(writing: &Writing<'_>, name: &str, kind: Kind) -> BTreeMap<String, bool> {
-    let source = if writing.registry.place.is_project() { "project" } else { "user" };
+/// Returns what is recorded as enabled and disabled of an installed item and its skills, by address.
+pub(crate) fn settings_of(transaction: &Transaction<'_>, name: &str, kind: InstallableKind) -> BTreeMap<String, bool> {
+    let source = if transaction.registry.location.is_project() { "project" } else { "user" };
     let is_its = |address: &str| match kind {
-        Kind::Skill => {
+        InstallableKind::Skill => {
             address == name || address.strip_prefix(name).and_then(|rest| rest.strip_prefix('@')) == Some(source)
         }
-        Kind::Plugin => address.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')),
+        InstallableKind::Plugin => address.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')),
     };
-    let enabled = writing.listed.enabled.iter().filter(|(address, _)| is_its(address));
+    let enabled = transaction.listed.enabled.iter().filter(|(address, _)| is_its(address));
     enabled.map(|(address, on)| (address.clone(), *on)).collect()
 }
 
-/// Copies the files of a tree.
+/// Copies the files of a tree, and syncs them.
 fn copy<'l>(
     from: &Path,
     to: &Path,
@@ -379,38 +400,38 @@ fn copy<'l>(
     dirs.iter().try_for_each(|dir| disk.sync_dir(dir).map_err(|error| RegistryError::file("write", dir, error)))
 }
 
-/// Something that should be there by the lock, and is not.
+/// An item that the registry or the lock names, and that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Missing {
+pub struct MissingItem {
     /// Its name.
     pub name: String,
     /// A skill or a plugin.
-    pub kind: Kind,
-    /// Where to fetch it from.
+    pub kind: InstallableKind,
+    /// The origin to fetch it from.
     pub origin: String,
-    /// Where in there it stands.
+    /// Its path in the origin.
     pub at: String,
-    /// At which commit.
+    /// The commit to fetch.
     pub commit: Option<String>,
     /// The digest that its files must have.
     pub digest: ContentId,
 }
 
 impl Registry {
-    /// What the registry and the lock name, and is not there: after a checkout of a project, for instance. To install it
-    /// as it was, fetch it at its commit and [expect](Chosen::expecting) its digest.
-    pub fn restore_plan(&self) -> Result<Vec<Missing>, RegistryError> {
+    /// Returns the items that the registry and the lock name and that are not there: after a checkout of a project, for
+    /// instance. To install one as it was, fetch it at its commit and [expect](StagedItem::expecting) its digest.
+    pub fn restore_plan(&self) -> Result<Vec<MissingItem>, RegistryError> {
         let (listed, locked) = self.both()?;
-        let mut known: BTreeMap<String, Installed> =
+        let mut known: BTreeMap<String, InstalledItem> =
             locked.pins.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
         for (name, installed) in listed.installed {
             known.entry(name).or_insert(installed);
         }
-        let missing = known.into_iter().filter(|(name, known)| !exists(&self.place.target(known.kind, name)));
+        let missing = known.into_iter().filter(|(name, known)| !exists(&self.location.target(known.kind, name)));
         let missing = missing.map(|(name, known)| {
-            let Installed { kind, origin, at, commit, digest, .. } = known;
-            Missing { name, kind, origin, at, commit, digest }
+            let InstalledItem { kind, origin, at, commit, digest, .. } = known;
+            MissingItem { name, kind, origin, at, commit, digest }
         });
         Ok(missing.collect())
     }

@@ -1,47 +1,48 @@
 //! Which skills are installed and enabled, on disk, across runs: install, enable, lock, verify, update, remove.
 //!
-//! A [`Registry`] stands in one [`Place`], the user's or a project's. What is to be installed is fetched into a
-//! [`Staging`] directory, looked at, and put in its place with everything that the registry says of it in one step.
+//! A [`Registry`] is in one [`RegistryLocation`], the user's or a project's. Skills and plugins to be installed are
+//! fetched into a [`Staging`] directory, checked, and moved into place in one step with their entries in the registry's
+//! files.
 //!
-//! What it does not do: print, ask, or look at the environment; and it never holds documentation.
+//! It does not print, ask, or look at the environment; and it never holds documentation.
 
 mod candidate;
+mod canonical_origin;
 mod diff;
 mod disk;
 mod entries;
 mod error;
 mod fetch;
-mod guard;
 mod install;
 mod journal;
 mod limits;
+mod location;
 mod marketplace;
 mod origin;
-mod place;
 mod registry;
 mod remove;
-mod same;
 mod staging;
 mod survey;
+mod transaction;
 mod trash;
 mod tree;
 mod update;
 mod verify;
-mod writing;
+mod writer_lock;
 
-pub use candidate::{Auditor, Chosen};
-pub use disk::{Disk, Seam, Step};
-pub use entries::Installed;
+pub use candidate::{Auditor, StagedItem};
+pub use disk::{Disk, DiskStep, Seam};
+pub use entries::InstalledItem;
 pub use error::RegistryError;
-pub use fetch::{Exceeded, FetchError, Fetched, Git, Refusal, fetch};
-pub use install::{Doing, Done, InstallOptions, Missing, Report, Teller};
-pub use limits::{Limits, News, Progress};
-pub use origin::{Origin, OriginError};
-pub use place::{Kind, Place};
-pub use registry::{Abandoned, EnablementChange, Registry, State};
-pub use remove::{Freed, Moved};
+pub use fetch::{Exceeded, FetchError, Fetched, GitProgram, Refusal, fetch};
+pub use install::{InstallChange, InstallOptions, InstallProgress, InstallReport, InstallStep, MissingItem};
+pub use limits::{FetchEvent, FetchLimits, FetchProgress};
+pub use location::{InstallableKind, RegistryLocation};
+pub use origin::{InstallOrigin, OriginError};
+pub use registry::{AbandonedChange, EnablementChange, Registry, RegistryState};
+pub use remove::{GcReport, MovedItem};
 pub use staging::Staging;
-pub use survey::{FoundPlugin, FoundSkill, PluginAt, Survey, survey, survey_of};
-pub use trash::{Trashed, Why};
-pub use update::{Change, Edition, FieldChange, FileChange, PermissionChange, UpdateOptions, UpdatePlan};
-pub use verify::{Drift, Standing, Verified, What};
+pub use survey::{FoundPlugin, FoundSkill, PluginLocation, Survey, survey, survey_of};
+pub use trash::{TrashReason, TrashedItem};
+pub use update::{FieldChange, FileChange, FileChangeKind, ItemVersion, PermissionChange, UpdateOptions, UpdatePlan};
+pub use verify::{Drift, DriftKind, InstallStatus, VerifiedItem};

@@ -1,17 +1,18 @@
-//! How much may be fetched, who hears of it, and who may stop it.
+//! Limits for one fetch, its progress, and how it is cancelled.
 
 use std::time::Duration;
 
-/// What fetching keeps to, whatever an archive or a server claims. Counted while reading, never taken from headers.
+/// The limits that fetching keeps to, whatever an archive or a server claims. Counted while reading, never taken from
+/// headers.
 ///
 /// ```
-/// use skillcue_registry::Limits;
+/// use skillcue_registry::FetchLimits;
 ///
-/// let small = Limits { entries: 100, bytes: 1 << 20, ..Limits::default() };
-/// assert!(small.entries < Limits::default().entries);
+/// let small = FetchLimits { entries: 100, bytes: 1 << 20, ..FetchLimits::default() };
+/// assert!(small.entries < FetchLimits::default().entries);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Files, directories and links together.
     pub entries: usize,
     /// Bytes of all files together; and of a git repository while it is fetched.
@@ -27,10 +28,10 @@ pub struct Limits {
     pub time: Duration,
 }
 
-impl Default for Limits {
-    /// Room for the largest collections of skills there are, and no more.
-    fn default() -> Limits {
-        Limits {
+impl Default for FetchLimits {
+    /// Returns limits that the largest known collections of skills keep to.
+    fn default() -> FetchLimits {
+        FetchLimits {
             entries: 100_000,
             bytes: 1 << 30,
             file_bytes: 256 << 20,
@@ -41,41 +42,41 @@ impl Default for Limits {
     }
 }
 
-/// Signs of life, and a way to stop. `()` is somebody who does not listen.
+/// Receives progress events, and can cancel. `()` ignores the events and never cancels.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use skillcue_registry::{News, Progress};
+/// use skillcue_registry::{FetchEvent, FetchProgress};
 ///
 /// struct Button(AtomicBool);
-/// impl Progress for Button {
-///     fn cancelled(&self) -> bool {
+/// impl FetchProgress for Button {
+///     fn is_cancelled(&self) -> bool {
 ///         self.0.load(Ordering::Relaxed)
 ///     }
 /// }
-/// Button(AtomicBool::new(false)).say(News::Auditing { name: "pdf" });
+/// Button(AtomicBool::new(false)).report(FetchEvent::Receiving { bytes: 1 });
 /// ```
-pub trait Progress: Sync {
-    /// Called with what happens just now, often.
-    fn say(&self, news: News<'_>) {
-        let _ = news;
+pub trait FetchProgress: Sync {
+    /// Called often, with the current event.
+    fn report(&self, event: FetchEvent<'_>) {
+        let _ = event;
     }
 
-    /// Whether to stop. Asked often, at the latest every tenth of a second.
-    fn cancelled(&self) -> bool {
+    /// Returns whether to stop. Called often, at the latest every tenth of a second.
+    fn is_cancelled(&self) -> bool {
         false
     }
 }
 
-impl Progress for () {}
+impl FetchProgress for () {}
 
-/// What happens just now.
+/// An event of a fetch under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum News<'n> {
-    /// A place is being read or asked.
+pub enum FetchEvent<'n> {
+    /// An origin is being read, or its server asked.
     Fetching {
-        /// The place, as people write it.
+        /// The origin, as people write it.
         origin: &'n str,
     },
     /// A repository comes in.
@@ -89,17 +90,7 @@ pub enum News<'n> {
         entries: u64,
         /// How many bytes so far.
         bytes: u64,
-        /// How many bytes there will be, if somebody knows.
+        /// How many bytes there will be, if that is known.
         of: Option<u64>,
-    },
-    /// A skill is being audited.
-    Auditing {
-        /// Its name.
-        name: &'n str,
-    },
-    /// A skill is being moved to its place.
-    Installing {
-        /// Its name.
-        name: &'n str,
     },
 }

@@ -1,39 +1,39 @@
-//! `.claude-plugin/marketplace.json`: plugins that stand beside it or elsewhere.
+//! `.claude-plugin/marketplace.json`: plugins in the same repository or elsewhere.
 //!
-//! What is wrong with one plugin is said of that plugin; the others are read all the same.
+//! A problem with one plugin is reported for that plugin; the others are read all the same.
 
 use serde_json::{Map, Value};
 use skillcue_base::Shown;
 use skillcue_catalog::SkillDir;
 
-use crate::Origin;
+use crate::InstallOrigin;
 
-/// Where a marketplace stands in a repository.
+/// The path of a marketplace in a repository.
 pub(crate) const FILE: &str = ".claude-plugin/marketplace.json";
 /// Most plugins of one marketplace.
 const MAX_PLUGINS: usize = 10_000;
 
 /// A plugin as a marketplace lists it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct MarketplacePlugin {
     pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) place: Place,
+    pub(crate) source: PluginSource,
     /// Directories with skills, relative to the plugin's.
     pub(crate) skills: Vec<String>,
-    /// Whether the plugin describes itself; if not, what is listed here is all there is.
+    /// Whether the plugin describes itself; if not, the marketplace's list is all there is.
     pub(crate) strict: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PluginSource {
     /// Relative to the repository's root; empty for the root itself.
     Here(String),
-    Elsewhere(Origin),
+    Elsewhere(InstallOrigin),
 }
 
-/// Reads a marketplace: its plugins, and what is wrong with the others. `Err` if it is none at all.
-pub(crate) fn read(text: &str) -> Result<(Vec<Listed>, Vec<String>), String> {
+/// Reads a marketplace: its plugins, and the problems with others. `Err` if it is no marketplace at all.
+pub(crate) fn read(text: &str) -> Result<(Vec<MarketplacePlugin>, Vec<String>), String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let plugins = value.get("plugins").and_then(Value::as_array).ok_or("`plugins` is no list")?;
     let root = value.pointer("/metadata/pluginRoot").and_then(Value::as_str);
@@ -54,23 +54,23 @@ pub(crate) fn read(text: &str) -> Result<(Vec<Listed>, Vec<String>), String> {
     Ok((listed, problems))
 }
 
-fn plugin_of(plugin: &Value, root: Option<&str>) -> Result<Listed, String> {
+fn plugin_of(plugin: &Value, root: Option<&str>) -> Result<MarketplacePlugin, String> {
     let plugin = plugin.as_object().ok_or("it is no object")?;
     let text = |key: &str| plugin.get(key).and_then(Value::as_str);
     let name = text("name").ok_or("it has no `name`")?;
     if !is_name(name) {
         return Err(format!("{} is no plugin's name", Shown(name)));
     }
-    Ok(Listed {
+    Ok(MarketplacePlugin {
         name: name.to_owned(),
         description: text("description").unwrap_or_default().to_owned(),
-        place: place(plugin.get("source"), root)?,
+        source: source_of(plugin.get("source"), root)?,
         skills: paths(plugin.get("skills"))?,
         strict: plugin.get("strict").and_then(Value::as_bool).unwrap_or(true),
     })
 }
 
-/// What may stand before the colon in `plugin:skill`.
+/// Returns whether this may be the part before the colon in `plugin:skill`.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 100
@@ -79,7 +79,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && !name.contains(char::is_control)
 }
 
-/// One path or several, none of which leads out.
+/// Reads one path or several, none of which leads out.
 fn paths(value: Option<&Value>) -> Result<Vec<String>, String> {
     let paths: Vec<&Value> = match value {
         None | Some(Value::Null) => Vec::new(),
@@ -89,7 +89,7 @@ fn paths(value: Option<&Value>) -> Result<Vec<String>, String> {
     paths.iter().map(|path| inside(path.as_str().ok_or("a path in `skills` is no text")?)).collect()
 }
 
-/// A path in the repository, without its `.` and `..`.
+/// Returns a path in the repository, without its `.` and `..`.
 fn inside(path: &str) -> Result<String, String> {
     if path.split('/').any(|part| part == "..") {
         return Err(format!("the path {} leads out", Shown(path)));
@@ -97,7 +97,7 @@ fn inside(path: &str) -> Result<String, String> {
     SkillDir::normalize("marketplace", path).map_err(|_| format!("the path {} leads out", Shown(path)))
 }
 
-fn place(source: Option<&Value>, root: Option<&str>) -> Result<Place, String> {
+fn source_of(source: Option<&Value>, root: Option<&str>) -> Result<PluginSource, String> {
     match source {
         Some(Value::String(path)) => {
             // Only a bare name is meant below the root that the marketplace sets.
@@ -106,15 +106,15 @@ fn place(source: Option<&Value>, root: Option<&str>) -> Result<Place, String> {
                 Some(root) if bare => format!("{root}/{path}"),
                 _ => path.clone(),
             };
-            Ok(Place::Here(inside(&path)?))
+            Ok(PluginSource::Here(inside(&path)?))
         }
-        Some(Value::Object(source)) => elsewhere(source).map(Place::Elsewhere),
+        Some(Value::Object(source)) => elsewhere(source).map(PluginSource::Elsewhere),
         Some(_) => Err("its `source` is neither a path nor an object".to_owned()),
         None => Err("it has no `source`".to_owned()),
     }
 }
 
-fn elsewhere(source: &Map<String, Value>) -> Result<Origin, String> {
+fn elsewhere(source: &Map<String, Value>) -> Result<InstallOrigin, String> {
     let text = |key: &str| source.get(key).and_then(Value::as_str);
     let needed = |key: &str| text(key).ok_or_else(|| format!("its source has no `{key}`"));
     let kind = needed("source")?;
@@ -126,16 +126,16 @@ fn elsewhere(source: &Map<String, Value>) -> Result<Origin, String> {
     };
     // A commit says more than a branch that has moved on.
     let reference = text("sha").or_else(|| text("ref"));
-    Origin::elsewhere(repository, reference, subdir).map_err(|error| error.to_string())
+    InstallOrigin::elsewhere(repository, reference, subdir).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn git(url: &str, reference: Option<&str>, subdir: Option<&str>) -> Place {
+    fn git(url: &str, reference: Option<&str>, subdir: Option<&str>) -> PluginSource {
         let (reference, subdir) = (reference.map(str::to_owned), subdir.map(str::to_owned));
-        Place::Elsewhere(Origin::Git { url: url.to_owned(), reference, subdir })
+        PluginSource::Elsewhere(InstallOrigin::Git { url: url.to_owned(), reference, subdir })
     }
 
     #[test]
@@ -150,12 +150,12 @@ mod tests {
         ]}"#;
         let (listed, problems) = read(text).unwrap();
         assert_eq!(problems, Vec::<String>::new());
-        let places: Vec<_> = listed.iter().map(|plugin| &plugin.place).collect();
+        let places: Vec<_> = listed.iter().map(|plugin| &plugin.source).collect();
         assert_eq!(
             places,
             [
-                &Place::Here(String::new()),
-                &Place::Here("plugins/b".to_owned()),
+                &PluginSource::Here(String::new()),
+                &PluginSource::Here("plugins/b".to_owned()),
                 &git("https://github.com/o/r.git", Some("v1"), None),
                 &git("https://host/o/r.git", Some("0123456789012345678901234567890123456789"), None),
                 &git("https://github.com/o/r.git", None, Some("tools/e")),

@@ -1,4 +1,4 @@
-//! Where skills are installed from, as people write it.
+//! The origins that skills are installed from, as people write them.
 
 mod address;
 
@@ -12,20 +12,20 @@ use thiserror::Error;
 
 use address::Address;
 
-/// How archives' names end.
+/// The extensions of archives.
 const ARCHIVES: [&str; 4] = [".zip", ".skill", ".tar.gz", ".tgz"];
 
-/// Where skills are installed from.
+/// An origin that skills are installed from.
 ///
 /// Its text form ([`Display`](fmt::Display), and one string in files) is absolute and parses back to the same origin,
 /// wherever and whenever.
 ///
 /// ```
 /// use std::path::Path;
-/// use skillcue_registry::Origin;
+/// use skillcue_registry::InstallOrigin;
 ///
 /// let cwd = Path::new("/nowhere");
-/// let text = |written: &str| Origin::parse(written, cwd).map(|origin| origin.to_string());
+/// let text = |written: &str| InstallOrigin::parse(written, cwd).map(|origin| origin.to_string());
 /// assert_eq!(text("./pdf")?, "/nowhere/pdf");
 /// assert_eq!(text("pdf.skill")?, "/nowhere/pdf.skill");
 /// assert_eq!(text("anthropics/skills/skills/pdf@v1")?, "https://github.com/anthropics/skills.git//skills/pdf@v1");
@@ -34,7 +34,7 @@ const ARCHIVES: [&str; 4] = [".zip", ".skill", ".tar.gz", ".tgz"];
 /// # Ok::<(), skillcue_registry::OriginError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Origin {
+pub enum InstallOrigin {
     /// A directory.
     Directory {
         /// Absolute.
@@ -47,9 +47,10 @@ pub enum Origin {
     },
     /// A git repository.
     Git {
-        /// What git is given: a URL, `user@host:path`, or an absolute path that ends in `.git`. Never with a password.
+        /// The address for git: a URL, `user@host:path`, or an absolute path that ends in `.git`. Never with a
+        /// password.
         url: String,
-        /// A branch, a tag or a commit; without one, what the repository's `HEAD` is.
+        /// A branch, a tag or a commit; without one, the repository's `HEAD`.
         reference: Option<String>,
         /// A directory below the repository's root, with `/` between its parts; without one, all of it.
         subdir: Option<String>,
@@ -71,8 +72,8 @@ impl OriginError {
     }
 }
 
-impl Origin {
-    /// Reads what a person wrote, in the directory `cwd`. In this order:
+impl InstallOrigin {
+    /// Parses an origin as a person wrote it in the directory `cwd`. In this order:
     ///
     /// - `scheme://…` (https, http, ssh, git, file): a git repository;
     /// - `/x`, `./x`, `../x`, `.`: an archive by its ending, a git repository if it ends in `.git`, else a directory;
@@ -83,24 +84,24 @@ impl Origin {
     /// - `github.com/…` and `gitlab.com/…`: as with `https://` before them;
     /// - `owner/repo[/path]`: a repository on GitHub.
     ///
-    /// Behind a repository may stand `//path`, a directory in it, and then `@ref`. An `@` at the start of a part belongs to
-    /// the path (`skills/@team/pdf`); any other in the path is written `%40`. Addresses of GitHub's and GitLab's web pages
-    /// (`…/tree/REF/path`) are understood; a ref there has no slash.
-    pub fn parse(text: &str, cwd: &Path) -> Result<Origin, OriginError> {
+    /// A repository may be followed by `//path`, a directory in it, and then `@ref`. An `@` at the start of a part
+    /// belongs to the path (`skills/@team/pdf`); any other in the path is written `%40`. Addresses of GitHub's and
+    /// GitLab's web pages (`…/tree/REF/path`) are understood; a ref there has no slash.
+    pub fn parse(text: &str, cwd: &Path) -> Result<InstallOrigin, OriginError> {
         read(text, cwd, &|path| path.is_dir())
     }
 
-    /// A repository that a file from elsewhere names, which is never one of this machine.
+    /// Returns a repository that a foreign file names, which is never one on this machine.
     pub(crate) fn elsewhere(
         repository: &str,
         reference: Option<&str>,
         subdir: Option<&str>,
-    ) -> Result<Origin, OriginError> {
-        match Origin::from_text(repository)? {
-            Origin::Git { url, reference: own, subdir: below } if !is_local(&url) => {
+    ) -> Result<InstallOrigin, OriginError> {
+        match InstallOrigin::from_text(repository)? {
+            InstallOrigin::Git { url, reference: own, subdir: below } if !is_local(&url) => {
                 let reference = reference.map(address::reference_of).transpose()?.or(own);
                 let subdir = subdir.map(address::subdir_below).transpose()?.flatten().or(below);
-                Ok(Origin::Git { url, reference, subdir })
+                Ok(InstallOrigin::Git { url, reference, subdir })
             }
             _ => {
                 let message = format!("{} is on this machine, or no repository", Shown(repository));
@@ -109,18 +110,18 @@ impl Origin {
         }
     }
 
-    /// What the last part of it is called.
+    /// Returns the name of its last part, without an archive's extension or `.git`.
     pub(crate) fn last_name(&self) -> String {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let found = match self {
-            Origin::Directory { path } => name(path),
-            Origin::Archive { path } => name(path).map(|name| {
+            InstallOrigin::Directory { path } => name(path),
+            InstallOrigin::Archive { path } => name(path).map(|name| {
                 let lower = name.to_ascii_lowercase();
                 let ending = ARCHIVES.iter().find(|ending| lower.ends_with(**ending)).map_or(0, |ending| ending.len());
                 name[..name.len() - ending].to_owned()
             }),
-            Origin::Git { subdir: Some(subdir), .. } => name(Path::new(subdir)),
-            Origin::Git { url, subdir: None, .. } => {
+            InstallOrigin::Git { subdir: Some(subdir), .. } => name(Path::new(subdir)),
+            InstallOrigin::Git { url, subdir: None, .. } => {
                 let url = url.trim_end_matches('/');
                 url.strip_suffix(".git").unwrap_or(url).rsplit(['/', ':']).next().map(str::to_owned)
             }
@@ -128,8 +129,8 @@ impl Origin {
         found.filter(|name| !name.is_empty()).unwrap_or_else(|| ".".to_owned())
     }
 
-    /// Reads the text form, without a look at the disk.
-    pub(crate) fn from_text(text: &str) -> Result<Origin, OriginError> {
+    /// Parses the text form, without looking at the disk.
+    pub(crate) fn from_text(text: &str) -> Result<InstallOrigin, OriginError> {
         read(text, Path::new("/"), &|_| false)
     }
 }
@@ -140,7 +141,7 @@ fn is_local(url: &str) -> bool {
 
 type IsDir<'d> = &'d dyn Fn(&Path) -> bool;
 
-fn read(text: &str, cwd: &Path, is_dir: IsDir<'_>) -> Result<Origin, OriginError> {
+fn read(text: &str, cwd: &Path, is_dir: IsDir<'_>) -> Result<InstallOrigin, OriginError> {
     if text.trim().is_empty() {
         return Err(OriginError::new("no source was given", "name a directory, an archive, a git URL or owner/repo"));
     }
@@ -191,7 +192,7 @@ fn read(text: &str, cwd: &Path, is_dir: IsDir<'_>) -> Result<Origin, OriginError
     Ok(Address::shorthand(text)?.into())
 }
 
-/// The part of a text that names a repository, if one ends with `.git`.
+/// Returns the part of a text that names a repository by `.git`, or all of it.
 fn front(text: &str) -> &str {
     address::repository_end(text).map_or(text, |end| &text[..end])
 }
@@ -201,24 +202,24 @@ fn is_archive(text: &str) -> bool {
     ARCHIVES.iter().any(|ending| lower.ends_with(ending) && !lower[..lower.len() - ending.len()].ends_with('/'))
 }
 
-/// A path on this machine.
-fn local(text: &str, cwd: &Path, is_dir: IsDir<'_>) -> Result<Origin, OriginError> {
+/// Parses a path on this machine.
+fn local(text: &str, cwd: &Path, is_dir: IsDir<'_>) -> Result<InstallOrigin, OriginError> {
     if text.ends_with('/') {
-        return Ok(Origin::Directory { path: absolute(text, cwd)? });
+        return Ok(InstallOrigin::Directory { path: absolute(text, cwd)? });
     }
     if is_archive(text) {
         let path = absolute(text, cwd)?;
-        return Ok(if is_dir(&path) { Origin::Directory { path } } else { Origin::Archive { path } });
+        return Ok(if is_dir(&path) { InstallOrigin::Directory { path } } else { InstallOrigin::Archive { path } });
     }
     if let Some(end) = address::repository_end(text) {
         let path = absolute(&text[..end], cwd)?;
         let url = path.to_string_lossy().into_owned();
         return Ok(Address::with_tail(url, &text[end..])?.into());
     }
-    Ok(Origin::Directory { path: absolute(text, cwd)? })
+    Ok(InstallOrigin::Directory { path: absolute(text, cwd)? })
 }
 
-/// The path below `cwd`, without its `.` parts. Its `..` parts stay: what they mean depends on links.
+/// Returns the path below `cwd`, without its `.` parts. Its `..` parts stay: their meaning depends on links.
 fn absolute(text: &str, cwd: &Path) -> Result<PathBuf, OriginError> {
     let joined = cwd.join(text);
     let path: PathBuf = joined.components().filter(|part| *part != Component::CurDir).collect();
@@ -231,18 +232,18 @@ fn absolute(text: &str, cwd: &Path) -> Result<PathBuf, OriginError> {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for InstallOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Directory { path } => {
+            InstallOrigin::Directory { path } => {
                 let text = path.to_string_lossy();
                 f.write_str(&text)?;
                 // Whatever it is called, with a slash it is a directory.
-                let plain = !text.ends_with('/') && Origin::from_text(&text).is_ok_and(|read| read == *self);
+                let plain = !text.ends_with('/') && InstallOrigin::from_text(&text).is_ok_and(|read| read == *self);
                 if plain || text.ends_with('/') { Ok(()) } else { f.write_str("/") }
             }
-            Origin::Archive { path } => f.write_str(&path.to_string_lossy()),
-            Origin::Git { url, reference, subdir } => {
+            InstallOrigin::Archive { path } => f.write_str(&path.to_string_lossy()),
+            InstallOrigin::Git { url, reference, subdir } => {
                 f.write_str(url)?;
                 if let Some(subdir) = subdir {
                     write!(f, "//{}", address::written(subdir))?;
@@ -256,15 +257,15 @@ impl fmt::Display for Origin {
     }
 }
 
-impl Serialize for Origin {
+impl Serialize for InstallOrigin {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Origin {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Origin, D::Error> {
+impl<'de> Deserialize<'de> for InstallOrigin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<InstallOrigin, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Origin::from_text(&text).map_err(D::Error::custom)
+        InstallOrigin::from_text(&text).map_err(D::Error::custom)
     }
 }

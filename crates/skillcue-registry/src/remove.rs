@@ -1,4 +1,4 @@
-//! Removing, bringing back, and collecting what nobody wants back.
+//! Removing items, restoring them from the trash, and emptying the trash.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,84 +6,93 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::install::{addresses_of, inode};
-use crate::journal::{Coming, Move, exists};
+use crate::install::{inode, settings_of};
+use crate::journal::{DirectoryMove, IncomingDir, exists};
 use crate::staging::{children, weight};
-use crate::trash::{self, TrashFile, TrashItem, Trashed, Why};
-use crate::writing::Writing;
-use crate::{Kind, Registry, RegistryError, tree};
+use crate::transaction::Transaction;
+use crate::trash::{self, TrashFile, TrashItem, TrashReason, TrashedItem};
+use crate::{InstallableKind, Registry, RegistryError, tree};
 use skillcue_base::rfc3339_seconds;
 
-/// Something that was removed, or brought back.
+/// An item that was removed, or restored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Moved {
+pub struct MovedItem {
     /// Its name.
     pub name: String,
     /// A skill or a plugin.
-    pub kind: Kind,
-    /// What is, or was, said of it and its skills.
+    pub kind: InstallableKind,
+    /// The settings (on or off) of it and its skills, by address; those before, if it was removed.
     pub enabled: BTreeMap<String, bool>,
 }
 
-/// What was collected.
+/// The result of emptying the trash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Freed {
-    /// How many things were in the trash.
+pub struct GcReport {
+    /// How many items were in the trash.
     pub trash: usize,
-    /// How many leftovers there were besides: of crashes, and entries of the trash in which nothing was.
+    /// How many leftovers there were besides: of crashes, and empty entries of the trash.
     pub leftovers: usize,
     /// How many bytes all of it had.
     pub bytes: u64,
-    /// Broken files that were set aside. They are left for somebody to look at.
+    /// Broken files that were set aside. They are left for the user to look at.
     pub broken: Vec<PathBuf>,
 }
 
 impl Registry {
-    /// Moves what is installed to the trash, all of it or nothing. What is known of it goes with it.
-    pub fn remove<N: AsRef<str>>(&self, names: &[N], now: SystemTime) -> Result<Vec<Moved>, RegistryError> {
-        let mut writing = self.write()?;
-        let mut trash = TrashFile::new(rfc3339_seconds(now), Why::Removed);
+    /// Moves installed items to the trash, all of them or none. Their entries go with them.
+    pub fn remove<N: AsRef<str>>(&self, names: &[N], now: SystemTime) -> Result<Vec<MovedItem>, RegistryError> {
+        let mut transaction = self.write()?;
+        let mut trash = TrashFile::new(rfc3339_seconds(now), TrashReason::Removed);
         let mut moves = Vec::new();
         for name in names.iter().map(AsRef::as_ref) {
             if trash.items.contains_key(name) {
                 continue;
             }
-            let kind = self.kind_of(&writing, name)?;
-            let there = exists(&self.place.target(kind, name));
-            let item = TrashItem { absent: !there, ..take_out(&mut writing, name, kind)? };
+            let kind = self.kind_of(&transaction, name)?;
+            let there = exists(&self.location.target(kind, name));
+            let item = TrashItem { absent: !there, ..take_out(&mut transaction, name, kind)? };
             trash.items.insert(name.to_owned(), item);
-            moves.push(Move { kind, name: name.to_owned(), comes: None, goes: there, was: there.then_some(kind) });
+            moves.push(DirectoryMove {
+                kind,
+                name: name.to_owned(),
+                comes: None,
+                goes: there,
+                was: there.then_some(kind),
+            });
         }
         let moved = moved(&trash);
         if moves.is_empty() {
             return Ok(moved);
         }
-        let staging = writing.stage()?;
-        writing.commit(&staging, moves, &trash)?;
+        let staging = transaction.stage()?;
+        transaction.commit(&staging, moves, &trash)?;
         Ok(moved)
     }
 
-    fn kind_of(&self, writing: &Writing<'_>, name: &str) -> Result<Kind, RegistryError> {
-        if let Some(installed) = writing.listed.installed.get(name) {
+    fn kind_of(&self, transaction: &Transaction<'_>, name: &str) -> Result<InstallableKind, RegistryError> {
+        if let Some(installed) = transaction.listed.installed.get(name) {
             return Ok(installed.kind);
         }
-        // What stands there unknown can be removed, too.
-        let there = |kind: &Kind| kind.may_be_called(name) && exists(&self.place.target(*kind, name));
-        Kind::ALL.into_iter().find(there).ok_or_else(|| RegistryError::NotInstalled { name: name.to_owned() })
+        // A directory that the registry does not know can be removed, too.
+        let there = |kind: &InstallableKind| kind.may_be_called(name) && exists(&self.location.target(*kind, name));
+        InstallableKind::ALL
+            .into_iter()
+            .find(there)
+            .ok_or_else(|| RegistryError::NotInstalled { name: name.to_owned() })
     }
 
-    /// What is in the trash, the latest first.
-    pub fn trash(&self) -> Vec<Trashed> {
-        trash::list(&self.place)
+    /// Lists the items in the trash, the latest first.
+    pub fn trash(&self) -> Vec<TrashedItem> {
+        trash::list(&self.location)
     }
 
-    /// Brings back what went to the trash last, as it was. What stands in its place goes to the trash instead: undoing
-    /// twice is as if nothing was undone.
-    pub fn undo(&self, now: SystemTime) -> Result<Vec<Moved>, RegistryError> {
-        let writing = self.write()?;
-        let Some((id, file)) = trash::entries(&self.place).into_iter().next() else {
+    /// Restores the items that went to the trash last, as they were. Items in their place go to the trash instead:
+    /// undoing twice is as if nothing was undone.
+    pub fn undo(&self, now: SystemTime) -> Result<Vec<MovedItem>, RegistryError> {
+        let transaction = self.write()?;
+        let Some((id, file)) = trash::entries(&self.location).into_iter().next() else {
             return Err(RegistryError::NothingInTrash { name: None });
         };
         let names = file.items.keys().cloned().collect();
@@ -92,19 +101,19 @@ impl Registry {
         if back.is_empty() {
             return Err(RegistryError::NoFiles { names });
         }
-        self.bring_back(writing, back, now)
+        self.bring_back(transaction, back, now)
     }
 
-    /// Brings back the latest of that name, as it was.
-    pub fn restore(&self, name: &str, now: SystemTime) -> Result<Moved, RegistryError> {
+    /// Restores the latest item of that name from the trash, as it was.
+    pub fn restore(&self, name: &str, now: SystemTime) -> Result<MovedItem, RegistryError> {
         let missing = || RegistryError::NothingInTrash { name: Some(name.to_owned()) };
         self.restore_all(&[name], now)?.into_iter().next().ok_or_else(missing)
     }
 
-    /// Brings back the latest of each of these names, all of them or none.
-    pub fn restore_all<N: AsRef<str>>(&self, names: &[N], now: SystemTime) -> Result<Vec<Moved>, RegistryError> {
-        let writing = self.write()?;
-        let entries = trash::entries(&self.place);
+    /// Restores the latest item of each of these names, all of them or none.
+    pub fn restore_all<N: AsRef<str>>(&self, names: &[N], now: SystemTime) -> Result<Vec<MovedItem>, RegistryError> {
+        let transaction = self.write()?;
+        let entries = trash::entries(&self.location);
         let mut back: Vec<(String, String, TrashItem)> = Vec::new();
         for name in names.iter().map(AsRef::as_ref) {
             if back.iter().any(|(_, known, _)| known == name) {
@@ -122,78 +131,78 @@ impl Registry {
         if back.is_empty() {
             return Ok(Vec::new());
         }
-        self.bring_back(writing, back, now)
+        self.bring_back(transaction, back, now)
     }
 
-    /// Brings things back: the number in the trash, the name, and what is known of each.
+    /// Restores items, each given by its number in the trash, its name, and its entry.
     fn bring_back(
         &self,
-        mut writing: Writing<'_>,
+        mut transaction: Transaction<'_>,
         items: Vec<(String, String, TrashItem)>,
         now: SystemTime,
-    ) -> Result<Vec<Moved>, RegistryError> {
-        let mut trash = TrashFile::new(rfc3339_seconds(now), Why::Restored);
+    ) -> Result<Vec<MovedItem>, RegistryError> {
+        let mut trash = TrashFile::new(rfc3339_seconds(now), TrashReason::Restored);
         let mut moves = Vec::new();
         let mut back = Vec::new();
         for (id, name, item) in items {
-            let source = trash::path(&self.place, &id, &name);
+            let source = trash::path(&self.location, &id, &name);
             if !source.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 return Err(RegistryError::NotADirectory { path: source });
             }
-            let was = writing.listed.installed.get(&name).map_or(item.kind, |installed| installed.kind);
-            let there = exists(&self.place.target(was, &name));
-            let target = self.place.target(item.kind, &name);
+            let was = transaction.listed.installed.get(&name).map_or(item.kind, |installed| installed.kind);
+            let there = exists(&self.location.target(was, &name));
+            let target = self.location.target(item.kind, &name);
             if was != item.kind && exists(&target) {
                 return Err(RegistryError::InTheWay { path: target });
             }
-            let current = take_out(&mut writing, &name, was)?;
+            let current = take_out(&mut transaction, &name, was)?;
             if there {
                 trash.items.insert(name.clone(), current);
             }
             if let Some(installed) = item.installed {
-                writing.listed.installed.insert(name.clone(), installed);
+                transaction.listed.installed.insert(name.clone(), installed);
             }
             if let Some(pinned) = item.pinned {
-                writing.locked()?.pins.insert(name.clone(), pinned);
+                transaction.locked()?.pins.insert(name.clone(), pinned);
             }
-            writing.listed.enabled.extend(item.enabled.clone());
+            transaction.listed.enabled.extend(item.enabled.clone());
             let digest = tree::scan(&source).ok().map(|tree| tree.id());
-            let comes = Some(Coming { from_trash: Some(id), inode: inode(&source), digest });
-            back.push(Moved { name: name.clone(), kind: item.kind, enabled: item.enabled });
-            moves.push(Move { kind: item.kind, name, comes, goes: there, was: there.then_some(was) });
+            let comes = Some(IncomingDir { from_trash: Some(id), inode: inode(&source), digest });
+            back.push(MovedItem { name: name.clone(), kind: item.kind, enabled: item.enabled });
+            moves.push(DirectoryMove { kind: item.kind, name, comes, goes: there, was: there.then_some(was) });
         }
-        let staging = writing.stage()?;
-        writing.commit(&staging, moves, &trash)?;
+        let staging = transaction.stage()?;
+        transaction.commit(&staging, moves, &trash)?;
         Ok(back)
     }
 
-    /// Empties the trash, or what of it is older than that, and removes what crashes have left.
-    pub fn gc(&self, older_than: Option<SystemTime>) -> Result<Freed, RegistryError> {
-        self.place.check()?;
-        let mut freed = Freed { broken: self.set_aside(), ..Freed::default() };
-        if !exists(&self.place.inner()) {
+    /// Empties the trash, or the part of it that is older than a time, and removes leftovers of crashes.
+    pub fn gc(&self, older_than: Option<SystemTime>) -> Result<GcReport, RegistryError> {
+        self.location.check()?;
+        let mut freed = GcReport { broken: self.set_aside(), ..GcReport::default() };
+        if !exists(&self.location.inner()) {
             return Ok(freed);
         }
-        let guard = self.lock_as_it_is()?;
+        let guard = self.lock_without_sweep()?;
         let limit = older_than.map(rfc3339_seconds);
-        let known: BTreeMap<_, _> = trash::entries(&self.place).into_iter().collect();
-        for path in children(&self.place.trash())? {
+        let known: BTreeMap<_, _> = trash::entries(&self.location).into_iter().collect();
+        for path in children(&self.location.trash())? {
             let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let entry = known.get(&id);
-            // What does not say when it came went there when it was last touched.
+            // An entry without a time went there when it was last modified.
             let touched = || path.symlink_metadata().and_then(|found| found.modified()).ok().map(rfc3339_seconds);
             let when = entry.map(|entry| entry.when.clone()).or_else(touched);
             if limit.as_ref().is_some_and(|limit| when.is_some_and(|when| when >= *limit)) {
                 continue;
             }
             match entry.map_or(0, |entry| entry.items.values().filter(|item| !item.absent).count()) {
-                // Nothing in it could have been brought back.
+                // Nothing in it could have been restored.
                 0 => freed.leftovers += 1,
                 things => freed.trash += things,
             }
             freed.bytes += weight(&path);
-            // First out of the trash as a whole: half of it must not be brought back.
-            let out = self.place.staging().join(format!("gone-{}", id.trim_start_matches('.')));
+            // First out of the trash as a whole: half of it must not be restored.
+            let out = self.location.staging().join(format!("gone-{}", id.trim_start_matches('.')));
             if exists(&out) {
                 self.disk.remove_dir_all(&out).map_err(|error| RegistryError::file("remove", &out, error))?;
             }
@@ -206,9 +215,9 @@ impl Registry {
         Ok(freed)
     }
 
-    /// Broken files that were set aside.
+    /// Lists the broken files that were set aside.
     fn set_aside(&self) -> Vec<PathBuf> {
-        let dirs = [self.place.dir().to_owned(), self.place.inner()];
+        let dirs = [self.location.dir().to_owned(), self.location.inner()];
         let found = dirs.iter().flat_map(|dir| children(dir).unwrap_or_default());
         let is_ours = |path: &PathBuf| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -219,17 +228,17 @@ impl Registry {
     }
 }
 
-/// Takes something out of both files; what they knew of it.
-fn take_out(writing: &mut Writing<'_>, name: &str, kind: Kind) -> Result<TrashItem, RegistryError> {
-    let enabled = addresses_of(writing, name, kind);
-    writing.listed.enabled.retain(|address, _| !enabled.contains_key(address));
+/// Removes an item from both files, and returns its entries.
+fn take_out(transaction: &mut Transaction<'_>, name: &str, kind: InstallableKind) -> Result<TrashItem, RegistryError> {
+    let enabled = settings_of(transaction, name, kind);
+    transaction.listed.enabled.retain(|address, _| !enabled.contains_key(address));
     // The lock first: a broken one is rebuilt by what the registry says now.
-    let pinned = writing.locked()?.pins.remove(name);
-    let installed = writing.listed.installed.remove(name);
+    let pinned = transaction.locked()?.pins.remove(name);
+    let installed = transaction.listed.installed.remove(name);
     Ok(TrashItem { kind, installed, pinned, enabled, absent: false })
 }
 
-fn moved(trash: &TrashFile) -> Vec<Moved> {
+fn moved(trash: &TrashFile) -> Vec<MovedItem> {
     let moved = trash.items.iter();
-    moved.map(|(name, item)| Moved { name: name.clone(), kind: item.kind, enabled: item.enabled.clone() }).collect()
+    moved.map(|(name, item)| MovedItem { name: name.clone(), kind: item.kind, enabled: item.enabled.clone() }).collect()
 }

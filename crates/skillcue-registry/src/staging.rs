@@ -1,4 +1,4 @@
-//! Directories beside the target, in which something is made before it counts.
+//! Directories beside the target, in which content is prepared before it is committed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,31 +8,30 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use skillcue_catalog::EntryKind;
 
-use crate::guard::{Guard, try_lock};
-use crate::{Disk, Place, RegistryError};
+use crate::writer_lock::{WriterLock, try_lock};
+use crate::{Disk, RegistryError, RegistryLocation};
 
-/// A fresh directory on the registry's file system. What is to be installed is fetched into it; it is removed with the
-/// last clone of this value.
+/// A fresh directory on the registry's file system, to fetch into. It is removed with the last clone of this value.
 #[derive(Debug, Clone)]
-pub struct Staging(Arc<Room>);
+pub struct Staging(Arc<StagingDir>);
 
 #[derive(Debug)]
-struct Room {
+struct StagingDir {
     path: PathBuf,
     files: PathBuf,
     disk: Disk,
     /// Set once a journal needs what is in it.
     kept: AtomicBool,
-    /// Locked for as long as its owner lives: nobody else sweeps the directory meanwhile.
+    /// Locked for as long as its owner lives: no other process sweeps the directory meanwhile.
     _alive: File,
 }
 
-impl Drop for Room {
+impl Drop for StagingDir {
     fn drop(&mut self) {
         if self.kept.load(Ordering::Relaxed) {
             return;
         }
-        // What cannot be removed now is swept by the next change.
+        // A directory that cannot be removed now is swept by the next change.
         if let Err(error) = self.disk.remove_dir_all(&self.path) {
             tracing::debug!(path = %self.path.display(), %error, "staging is left for later");
         }
@@ -40,22 +39,24 @@ impl Drop for Room {
 }
 
 impl Staging {
-    /// Makes one, under the lock: a sweeper must not see it before it is locked itself.
-    pub(crate) fn new(place: &Place, disk: &Disk, _: &Guard) -> Result<Staging, RegistryError> {
+    /// Makes a staging directory, under the writer's lock: a sweeper must not see it before it is locked itself.
+    pub(crate) fn new(location: &RegistryLocation, disk: &Disk, _: &WriterLock) -> Result<Staging, RegistryError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Processes in two containers may share a number; hardly the nanosecond, too.
+        // Processes in two containers may share an id; hardly the nanosecond, too.
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
-        let path = place.staging().join(format!("{}-{count}-{nanos}", std::process::id()));
+        let path = location.staging().join(format!("{}-{count}-{nanos}", std::process::id()));
         let fail = |error| RegistryError::file("make", &path, error);
         disk.create_dir(&path).map_err(fail)?;
         let made = try_lock(&path.join("alive"), disk).map_err(fail).and_then(|alive| {
             let files = path.join("files");
             disk.create_dir(&files).map_err(|error| RegistryError::file("make", &files, error))?;
-            alive.map(|alive| (alive, files)).ok_or_else(|| fail(std::io::Error::other("somebody else has locked it")))
+            alive
+                .map(|alive| (alive, files))
+                .ok_or_else(|| fail(std::io::Error::other("another process has locked it")))
         });
         match made {
-            Ok((alive, files)) => Ok(Staging(Arc::new(Room {
+            Ok((alive, files)) => Ok(Staging(Arc::new(StagingDir {
                 path,
                 files,
                 disk: disk.clone(),
@@ -69,42 +70,42 @@ impl Staging {
         }
     }
 
-    /// The directory to fetch into. It is empty.
+    /// Returns the directory to fetch into. It is empty.
     pub fn dir(&self) -> &Path {
         &self.0.files
     }
 
-    /// The directory around it.
-    pub(crate) fn room(&self) -> &Path {
+    /// Returns the directory around `dir`.
+    pub(crate) fn outer_dir(&self) -> &Path {
         &self.0.path
     }
 
-    /// Leaves it for whoever finishes the journal.
+    /// Leaves the directory for the process that finishes the journal.
     pub(crate) fn keep(&self) {
         self.0.kept.store(true, Ordering::Relaxed);
     }
 
-    /// Its name.
+    /// Returns the name of the outer directory.
     pub(crate) fn id(&self) -> String {
         self.0.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 }
 
-/// What was swept.
+/// Counts of what a sweep removed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Swept {
+pub(crate) struct SweepTotals {
     pub(crate) directories: usize,
     pub(crate) bytes: u64,
 }
 
-/// Removes what crashes have left: staging directories without an owner, drafts, and trash without content. Under the
-/// lock, and when no journal is left.
-pub(crate) fn sweep(place: &Place, disk: &Disk, _: &Guard) -> Result<Swept, RegistryError> {
-    let mut swept = Swept::default();
-    for path in children(&place.staging())? {
+/// Removes leftovers of crashes: staging directories whose process has ended, drafts, and trash without content. Called
+/// under the writer's lock, and when no journal is left.
+pub(crate) fn sweep(location: &RegistryLocation, disk: &Disk, _: &WriterLock) -> Result<SweepTotals, RegistryError> {
+    let mut swept = SweepTotals::default();
+    for path in children(&location.staging())? {
         let owned = path.is_dir() && !path.is_symlink() && {
             let alive = path.join("alive");
-            // One without the file was left between two steps: making it is done under the lock.
+            // A directory without the file was left between two steps: it is made under the lock.
             alive.symlink_metadata().is_ok_and(|found| found.is_file())
                 && try_lock(&alive, disk).map_err(|error| RegistryError::file("lock", &alive, error))?.is_none()
         };
@@ -112,29 +113,29 @@ pub(crate) fn sweep(place: &Place, disk: &Disk, _: &Guard) -> Result<Swept, Regi
             remove(&path, disk, &mut swept)?;
         }
     }
-    for path in children(&place.inner())? {
+    for path in children(&location.inner())? {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("next-")) {
             remove(&path, disk, &mut swept)?;
         }
     }
-    for path in children(&place.trash())? {
+    for path in children(&location.trash())? {
         let is_empty =
             children(&path).is_ok_and(|inside| inside.iter().all(|path| path.ends_with(crate::trash::ENTRY)));
-        // One that only says that something was removed has no files.
-        if is_empty && crate::trash::entry(place, &path).is_none() {
+        // An entry that only records that something was removed has no files.
+        if is_empty && crate::trash::entry(location, &path).is_none() {
             remove(&path, disk, &mut swept)?;
         }
     }
     Ok(swept)
 }
 
-fn remove(path: &Path, disk: &Disk, swept: &mut Swept) -> Result<(), RegistryError> {
+fn remove(path: &Path, disk: &Disk, swept: &mut SweepTotals) -> Result<(), RegistryError> {
     swept.directories += 1;
     swept.bytes += weight(path);
     disk.remove_dir_all(path).map_err(|error| RegistryError::file("remove", path, error))
 }
 
-/// The entries of a directory; none if it is missing.
+/// Lists the entries of a directory, sorted; none if it is missing.
 pub(crate) fn children(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
     let fail = |error| RegistryError::file("list", dir, error);
     match dir.read_dir() {
@@ -149,7 +150,7 @@ pub(crate) fn children(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
     }
 }
 
-/// How many bytes stand in a directory, following no link.
+/// Returns how many bytes are in a directory, following no link.
 pub(crate) fn weight(path: &Path) -> u64 {
     let Ok(found) = path.symlink_metadata() else { return 0 };
     if !found.is_dir() {

@@ -1,4 +1,4 @@
-//! What skills and plugins are in a directory that was fetched.
+//! The skills and plugins in a directory that was fetched.
 
 mod plugins;
 
@@ -9,40 +9,40 @@ use skillcue_base::{ErrorInfo as _, Shown, os_message, shown_path};
 use skillcue_catalog::{FileError, SKIPPED_DIRECTORIES, SkillDir, SkillFile};
 use skillcue_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
-use crate::Origin;
+use crate::InstallOrigin;
 
 /// Directories of skills, each or their subdirectories holding one.
 const COLLECTIONS: [&str; 4] = ["skills", ".claude/skills", ".agents/skills", ".agent/skills"];
 /// How deep below a collection: `skills/CATEGORY/NAME`.
-const LEVELS: usize = 2;
+const MAX_LEVELS: usize = 2;
 /// Most directories looked at.
 const MAX_DIRS: usize = 20_000;
-/// What packers leave beside the one directory of an archive.
+/// Entries that packers leave beside the one directory of an archive.
 const JUNK: [&str; 4] = ["__MACOSX", ".DS_Store", "pax_global_header", ".git"];
 
-/// What is in a directory.
+/// The skills and plugins in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Survey {
-    /// The skills, valid or not, in the order of their places.
+    /// The skills, valid or not, in the order of their paths.
     pub skills: Vec<FoundSkill>,
     /// The plugins, those of a marketplace included, in the order of their names.
     pub plugins: Vec<FoundPlugin>,
-    /// What is wrong with the whole, such as two skills of one name.
+    /// Problems with the whole, such as two skills of one name.
     pub problems: Vec<Diagnostic>,
 }
 
 /// A skill in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
-    /// Its name in its canonical form; as it stands there if it cannot be used; if it has none, its directory's.
+    /// Its name in its canonical form; as it is written there if it cannot be used; if it has none, its directory's.
     pub name: String,
-    /// What it says it is for; empty if it cannot be read.
+    /// Its description; empty if it cannot be read.
     pub description: String,
     /// Its directory, relative to the one that was surveyed; `.` for that one itself.
     pub at: PathBuf,
     /// Whether it can be used. If not, the diagnostics say why.
     pub valid: bool,
-    /// What was found in its skill file.
+    /// The diagnostics of its skill file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -51,26 +51,26 @@ pub struct FoundSkill {
 pub struct FoundPlugin {
     /// Its name.
     pub name: String,
-    /// What it says it is for.
+    /// Its description.
     pub description: String,
-    /// Where it is.
-    pub at: PluginAt,
+    /// Its location.
+    pub at: PluginLocation,
     /// Whether it is here and describes itself: it can be installed as a plugin. Of others only the skills can.
     pub has_manifest: bool,
     /// Its skills, if it is here.
     pub skills: Vec<FoundSkill>,
 }
 
-/// Where a plugin is.
+/// The location of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PluginAt {
+pub enum PluginLocation {
     /// In this directory, relative to the one that was surveyed.
     Here(PathBuf),
     /// Somewhere else: a marketplace names it.
-    Elsewhere(Origin),
+    Elsewhere(InstallOrigin),
 }
 
-/// Says what skills and plugins are in a directory. Reads, and runs nothing.
+/// Finds the skills and plugins in a directory. Reads, and runs nothing.
 ///
 /// Skills are looked for in the directory itself, in `skill/`, `skills/*`, `skills/*/*` (and the same below `.claude`,
 /// `.agents` and `.agent`), `plugins/*/skills/*` and `*/`; if all there is is one directory, as in archives, there as
@@ -93,8 +93,9 @@ pub fn survey(dir: &Path) -> Survey {
     search(dir, own.unwrap_or_else(|| ".".to_owned()))
 }
 
-/// The same for what was fetched from somewhere: a skill that is all of it, and does not say its name, is called after that.
-pub fn survey_of(dir: &Path, origin: &Origin) -> Survey {
+/// Like `survey`, for files fetched from an origin: a skill that is all of it, and has no name, is called after the
+/// origin.
+pub fn survey_of(dir: &Path, origin: &InstallOrigin) -> Survey {
     search(dir, origin.last_name())
 }
 
@@ -118,19 +119,19 @@ fn search(dir: &Path, own_name: String) -> Survey {
         problems: Vec::new(),
         looked: 0,
     };
-    search.below(Path::new(""));
-    if let Some(only) = search.only() {
-        search.below(&only);
+    search.search_below(Path::new(""));
+    if let Some(only) = search.only_directory() {
+        search.search_below(&only);
     }
-    search.done()
+    search.finish()
 }
 
 struct Search {
     /// The surveyed directory, by its real path. All others are relative to it.
     real: PathBuf,
-    /// What a skill is called that is all there is, and does not say it.
+    /// The name of a skill that is the whole directory and has no name of its own.
     own_name: String,
-    /// Directories that were looked at, by their real places: a skill's number, or none.
+    /// Directories that were looked at, by their real paths: a skill's number, or none.
     known: HashMap<PathBuf, Option<usize>>,
     skills: Vec<FoundSkill>,
     plugins: Vec<FoundPlugin>,
@@ -139,18 +140,18 @@ struct Search {
 }
 
 impl Search {
-    fn below(&mut self, base: &Path) {
+    fn search_below(&mut self, base: &Path) {
         let own = self.skill(base);
         self.skill(&base.join("skill"));
         for collection in COLLECTIONS {
-            self.collection(&base.join(collection), LEVELS);
+            self.collection(&base.join(collection), MAX_LEVELS);
         }
         self.plugin(base);
         for plugin in self.children(&base.join("plugins")) {
-            self.collection(&plugin.join("skills"), LEVELS);
+            self.collection(&plugin.join("skills"), MAX_LEVELS);
             self.plugin(&plugin);
         }
-        // What stands in a skill's own directory belongs to it.
+        // Directories inside a skill's own directory belong to it.
         if own.is_none() {
             for child in self.children(base) {
                 self.skill(&child);
@@ -159,8 +160,8 @@ impl Search {
         self.marketplace(base);
     }
 
-    /// The one directory that is all there is.
-    fn only(&self) -> Option<PathBuf> {
+    /// Returns the directory that is the only entry, if there is one.
+    fn only_directory(&self) -> Option<PathBuf> {
         let mut entries = self
             .real
             .read_dir()
@@ -172,7 +173,7 @@ impl Search {
         (is_dir && entries.next().is_none()).then(|| only.file_name().into())
     }
 
-    /// The skills in the directories below `at`, or in theirs.
+    /// Finds the skills in the directories below `at`, or in theirs.
     fn collection(&mut self, at: &Path, levels: usize) -> Vec<usize> {
         let mut found = Vec::new();
         for child in self.children(at) {
@@ -185,7 +186,7 @@ impl Search {
         found
     }
 
-    /// The directories in `at`, those that links lead to included, as long as they stay inside.
+    /// Lists the directories in `at`, including those that links lead to, as long as they stay inside.
     fn children(&mut self, at: &Path) -> Vec<PathBuf> {
         let Some(at) = self.inside(at) else { return Vec::new() };
         let Ok(entries) = self.real.join(&at).read_dir() else { return Vec::new() };
@@ -214,14 +215,14 @@ impl Search {
         children
     }
 
-    /// The real place of a directory, if it is one below the surveyed one.
+    /// Returns the real path of a directory, if it is below the surveyed one.
     fn inside(&self, at: &Path) -> Option<PathBuf> {
         let real = self.real.join(at).canonicalize().ok()?;
         let inside = real.strip_prefix(&self.real).ok()?;
         real.is_dir().then(|| inside.to_path_buf())
     }
 
-    /// The skill in the directory `at`.
+    /// Finds the skill in the directory `at`.
     fn skill(&mut self, at: &Path) -> Option<usize> {
         let at = self.inside(at)?;
         if let Some(known) = self.known.get(&at) {
@@ -244,7 +245,7 @@ impl Search {
             Err(FileError::NotFound { .. }) => None,
             read => Some((file, read)),
         })?;
-        let place = at.join(file.name());
+        let file_path = at.join(file.name());
         let mut skill = FoundSkill {
             name,
             description: String::new(),
@@ -285,7 +286,7 @@ impl Search {
             }
         }
         for found in &mut skill.diagnostics {
-            found.path = Some(place.clone());
+            found.path = Some(file_path.clone());
         }
         Some(skill)
     }
@@ -298,7 +299,7 @@ impl Search {
         problem
     }
 
-    fn done(self) -> Survey {
+    fn finish(self) -> Survey {
         let Search { mut skills, mut plugins, mut problems, .. } = self;
         skills.sort_by(|one, other| one.at.cmp(&other.at));
         plugins.sort_by(|one, other| one.name.cmp(&other.name));
@@ -329,7 +330,7 @@ impl Search {
     }
 }
 
-/// The surveyed directory itself is `.`.
+/// Returns a path to show: the surveyed directory itself is `.`.
 fn shown(at: PathBuf) -> PathBuf {
     if at.as_os_str().is_empty() { PathBuf::from(".") } else { at }
 }

@@ -1,4 +1,4 @@
-//! The content of what is installed or about to be, read with this crate's limits and errors.
+//! The content of installed and staged directories, read with this crate's limits and errors.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +10,10 @@ use skillcue_catalog::{Content, ContentError, GapReason, SkillDir, SkillTree, Tr
 
 use crate::RegistryError;
 
-/// How much is read of one directory. Fetching allows less.
+/// The limits for reading one directory. Fetching allows less.
 const LIMITS: TreeLimits = TreeLimits { max_files: 1 << 20, max_bytes: u64::MAX, max_depth: 100, max_entries: 1 << 20 };
 
-/// Whether a path of the lock is one that a file in a directory can have.
+/// Returns whether a path in the lock is one that a file in a directory can have.
 pub(crate) fn is_inside(path: &str) -> bool {
     !path.is_empty()
         && !path.contains('\0')
@@ -40,12 +40,12 @@ pub(crate) fn scan(dir: &Path) -> Result<Content, RegistryError> {
     })
 }
 
-/// Starts a walk over what is below a directory; none, if it cannot be opened.
+/// Starts a walk over everything below a directory; `None` if it cannot be opened.
 pub(crate) fn walk(dir: &Path) -> Option<SkillTree> {
     SkillDir::open(&dir.to_string_lossy(), dir).and_then(|dir| dir.tree(&LIMITS)).ok()
 }
 
-/// Opens a regular file, and neither a link nor a pipe that somebody has put in its place.
+/// Opens a regular file, and neither a link nor a pipe that was put in its place.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;

@@ -1,4 +1,4 @@
-//! Updating: what would change, shown before it does.
+//! Updating: the changes are shown before they are made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -10,48 +10,48 @@ use skillcue_audit::audit;
 use skillcue_catalog::{Content, ContentId, Discovery, Leaf, SkillRoot, Source, plugin_roots};
 use skillcue_format::{Diagnostic, Permissions};
 
-use crate::candidate::{Auditor, Candidate, serialize_findings};
+use crate::candidate::{Auditor, InstallCandidate, serialize_findings};
 use crate::diff::unified;
-use crate::install::{Take, local_edits, refuse_findings};
+use crate::install::{InstallBatch, local_edits, refuse_findings};
 use crate::journal::exists;
-use crate::trash::{TrashFile, Why};
+use crate::trash::{TrashFile, TrashReason};
 use crate::tree;
-use crate::{Chosen, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
+use crate::{Drift, InstallReport, InstallableKind, Registry, RegistryError, StagedItem, Staging, candidate, verify};
 use skillcue_base::rfc3339_seconds;
 
-/// What an update would change. Nothing has been changed yet.
+/// The changes that an update would make. Nothing has been changed yet.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct UpdatePlan {
-    /// The name of what would be updated.
+    /// The name of the item.
     pub name: String,
     /// A skill or a plugin.
-    pub kind: Kind,
-    /// What is installed.
-    pub from: Edition,
-    /// What would be.
-    pub to: Edition,
-    /// The fields of front matter that change.
+    pub kind: InstallableKind,
+    /// The installed version.
+    pub from: ItemVersion,
+    /// The new version.
+    pub to: ItemVersion,
+    /// The front matter fields that change.
     pub front_matter: Vec<FieldChange>,
-    /// What its programs ask for, and do not now; or do not any more.
+    /// The permissions that its programs would newly request, or no longer request.
     pub permissions: Vec<PermissionChange>,
-    /// The files that change between what was installed and what would be, whatever was edited meanwhile.
+    /// The files that differ between the version as it was installed and the new one, whatever was edited meanwhile.
     pub files: Vec<FileChange>,
-    /// What the audit finds in the new files and not in the installed ones.
+    /// The audit's findings in the new files that the installed ones do not have.
     #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Diagnostic>,
-    /// What somebody has edited in what is installed. It would go to the trash.
+    /// The installed files that were edited. They would go to the trash.
     pub edits: Vec<Drift>,
     #[serde(skip)]
-    candidate: Candidate,
+    candidate: InstallCandidate,
     #[serde(skip)]
     dir: PathBuf,
 }
 
-/// One version of something.
+/// One version of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Edition {
+pub struct ItemVersion {
     /// The version it gives itself.
     pub version: Option<String>,
     /// Its commit.
@@ -60,29 +60,29 @@ pub struct Edition {
     pub digest: ContentId,
 }
 
-/// A field of front matter that changes.
+/// A front matter field that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FieldChange {
-    /// Of which skill.
+    /// The skill's name.
     pub skill: String,
-    /// The field.
+    /// The field's name.
     pub field: String,
-    /// What it says now.
+    /// Its value now.
     pub old: Option<String>,
-    /// What it would say.
+    /// Its new value.
     pub new: Option<String>,
 }
 
-/// Something that a skill's programs ask for, newly or no more.
+/// A permission that a skill's programs newly request, or no longer request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct PermissionChange {
-    /// Which skill.
+    /// The skill's name.
     pub skill: String,
-    /// What it asks for: `read PATH`, `write PATH`, `network`, `env NAME`, `runtime NAME`.
+    /// The permission: `read PATH`, `write PATH`, `network`, `env NAME`, `runtime NAME`.
     pub permission: String,
-    /// Whether it would ask for more than now.
+    /// Whether it would request more than now.
     pub widened: bool,
 }
 
@@ -92,11 +92,11 @@ pub struct PermissionChange {
 pub struct FileChange {
     /// Its path in the skill's directory.
     pub path: String,
-    /// How.
-    pub change: Change,
-    /// How large it is.
+    /// How it changes.
+    pub change: FileChangeKind,
+    /// Its size now.
     pub old_size: Option<u64>,
-    /// How large it would be.
+    /// Its new size.
     pub new_size: Option<u64>,
 }
 
@@ -104,7 +104,7 @@ pub struct FileChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Change {
+pub enum FileChangeKind {
     /// It is new.
     Added,
     /// It goes.
@@ -117,33 +117,33 @@ pub enum Change {
     Link,
 }
 
-/// How to update.
+/// Options for updating.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct UpdateOptions {
-    /// The time, for the record.
+    /// The time to record.
     pub now: SystemTime,
     /// Update in spite of findings of high severity that are new.
     pub allow_findings: bool,
-    /// Update what was edited, too. The edited copy goes to the trash.
+    /// Update edited items, too. The edited copy goes to the trash.
     pub overwrite_edits: bool,
 }
 
 impl UpdateOptions {
-    /// The careful way.
+    /// Returns the careful options: no new findings, no edits overwritten.
     pub fn at(now: SystemTime) -> UpdateOptions {
         UpdateOptions { now, allow_findings: false, overwrite_edits: false }
     }
 }
 
 impl UpdatePlan {
-    /// Whether nothing would change, but perhaps the commit.
+    /// Returns whether nothing would change, except perhaps the commit.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// How one text file would change, in the unified form. Nothing for files that are no text, are larger than
-    /// `max_bytes`, or do not change. The text is as it stands in the files: make it fit to show.
+    /// Returns how one text file would change, as a unified diff. `None` for files that are not text, are larger than
+    /// `max_bytes`, or do not change. The text is as it is in the files: make it safe to show.
     pub fn diff(&self, path: &str, max_bytes: u64) -> Option<String> {
         self.files.iter().find(|change| change.path == path)?;
         let old = text(&self.dir.join(path), max_bytes)?;
@@ -152,7 +152,7 @@ impl UpdatePlan {
     }
 }
 
-/// A text file, empty if it is missing; nothing if it is too large or no text.
+/// Reads a text file, empty if it is missing; `None` if it is too large or not text.
 fn text(path: &Path, max_bytes: u64) -> Option<String> {
     if !exists(path) {
         return Some(String::new());
@@ -163,27 +163,27 @@ fn text(path: &Path, max_bytes: u64) -> Option<String> {
 }
 
 impl Registry {
-    /// Compares what is installed under a name with what was fetched of it anew.
-    pub fn plan_update(&self, name: &str, staging: &Staging, chosen: &Chosen) -> Result<UpdatePlan, RegistryError> {
+    /// Compares an installed item with a newly fetched version of it.
+    pub fn plan_update(&self, name: &str, staging: &Staging, chosen: &StagedItem) -> Result<UpdatePlan, RegistryError> {
         self.plan_update_with(name, staging, chosen, &audit)
     }
 
-    /// The same, with another audit.
+    /// Like `plan_update`, with another audit.
     pub fn plan_update_with(
         &self,
         name: &str,
         staging: &Staging,
-        chosen: &Chosen,
+        chosen: &StagedItem,
         auditor: &Auditor<'_>,
     ) -> Result<UpdatePlan, RegistryError> {
         let (listed, locked) = self.both()?;
         let unknown = || RegistryError::NotInstalled { name: name.to_owned() };
         let installed = listed.installed.get(name).ok_or_else(unknown)?.clone();
-        let candidate = Candidate::new(staging, chosen, auditor, String::new())?;
+        let candidate = InstallCandidate::new(staging, chosen, auditor, String::new())?;
         if candidate.name != name || candidate.entry.kind != installed.kind {
             return Err(RegistryError::Renamed { name: name.to_owned(), found: candidate.name });
         }
-        let dir = self.place.target(installed.kind, name);
+        let dir = self.location.target(installed.kind, name);
         let (mut old, mut edits) = (Content::default(), Vec::new());
         let there = exists(&dir);
         if there {
@@ -193,7 +193,7 @@ impl Registry {
             };
             old = tree::scan(&dir).unwrap_or_default();
         }
-        // What somebody has edited here is nothing new: what comes is compared with what came.
+        // Local edits are nothing new: the new version is compared with the one that was installed.
         let pinned = locked.pins.get(name).filter(|pinned| there && pinned.digest == installed.digest);
         if let Some(pinned) = pinned {
             old.sizes.retain(|path, _| old.leaves.get(path) == pinned.files.get(path));
@@ -209,8 +209,8 @@ impl Registry {
         Ok(UpdatePlan {
             name: name.to_owned(),
             kind: installed.kind,
-            from: Edition { version: installed.version, commit: installed.commit, digest: installed.digest },
-            to: Edition {
+            from: ItemVersion { version: installed.version, commit: installed.commit, digest: installed.digest },
+            to: ItemVersion {
                 version: candidate.entry.version.clone(),
                 commit: candidate.entry.commit.clone(),
                 digest: candidate.entry.digest,
@@ -225,24 +225,29 @@ impl Registry {
         })
     }
 
-    /// Applies updates, all of them or none. Of one that changes nothing, the commit is recorded. What they replace goes to the trash: [`Registry::undo`] brings it back.
-    pub fn apply_updates(&self, plans: Vec<UpdatePlan>, options: &UpdateOptions) -> Result<Report, RegistryError> {
+    /// Applies updates, all of them or none. Of one that changes nothing, the commit is recorded. Replaced versions go
+    /// to the trash: [`Registry::undo`] brings them back.
+    pub fn apply_updates(
+        &self,
+        plans: Vec<UpdatePlan>,
+        options: &UpdateOptions,
+    ) -> Result<InstallReport, RegistryError> {
         let now = rfc3339_seconds(options.now);
         candidate::sync(plans.iter().map(|plan| &plan.candidate), &self.disk)?;
-        let mut writing = self.write()?;
-        let mut take = Take::new(TrashFile::new(now.clone(), Why::Updated));
+        let mut transaction = self.write()?;
+        let mut batch = InstallBatch::new(TrashFile::new(now.clone(), TrashReason::Updated));
         let mut candidates = Vec::new();
         for plan in plans {
             let name = plan.name;
-            let installed = writing.listed.installed.get(&name).cloned();
+            let installed = transaction.listed.installed.get(&name).cloned();
             let installed = installed.ok_or_else(|| RegistryError::NotInstalled { name: name.clone() })?;
             if installed.digest != plan.from.digest || installed.kind != plan.kind {
                 return Err(RegistryError::Outdated { name });
             }
-            let drift = local_edits(&mut writing, &name, &installed)?;
-            let there = exists(&self.place.target(installed.kind, &name));
+            let drift = local_edits(&mut transaction, &name, &installed)?;
+            let there = exists(&self.location.target(installed.kind, &name));
             if plan.files.is_empty() && there && (drift.is_empty() || !options.overwrite_edits) {
-                take.move_on(&mut writing, &plan.candidate)?;
+                batch.record_commit(&mut transaction, &plan.candidate)?;
                 continue;
             }
             if !drift.is_empty() && !options.overwrite_edits {
@@ -252,20 +257,20 @@ impl Registry {
             candidate.entry.installed = Some(now.clone());
             candidates.push((plan.findings, candidate));
         }
-        // Only what is new stops: the rest was there when it was installed.
+        // Only new findings stop the update: the others were there when it was installed.
         let (new, mut candidates): (Vec<_>, Vec<_>) = candidates.into_iter().unzip();
         for (candidate, new) in candidates.iter_mut().zip(new) {
             candidate.findings = new;
         }
         refuse_findings(&candidates, options.allow_findings)?;
         for candidate in candidates {
-            take.candidate(&mut writing, candidate, true, false)?;
+            batch.add(&mut transaction, candidate, true, false)?;
         }
-        take.commit(writing)
+        batch.commit(transaction)
     }
 }
 
-/// What tells findings apart that do not stand at the same line any more.
+/// Returns a finding's identity without its line, which may have changed.
 fn key(finding: &Diagnostic, dir: &Path) -> (&'static str, PathBuf, String, String) {
     let path = finding.path.as_deref().unwrap_or(Path::new(""));
     let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
@@ -273,21 +278,21 @@ fn key(finding: &Diagnostic, dir: &Path) -> (&'static str, PathBuf, String, Stri
     (finding.code.as_str(), path, finding.message.to_string(), excerpt.to_owned())
 }
 
-/// What a skill says in its front matter, field by field, and asks for.
+/// A skill's front matter, field by field, and the permissions that it requests.
 #[derive(Default)]
-struct Said {
+struct SkillFields {
     fields: BTreeMap<String, String>,
     permissions: BTreeSet<String>,
 }
 
-fn skills(dir: &Path, kind: Kind) -> BTreeMap<String, Said> {
+fn skills(dir: &Path, kind: InstallableKind) -> BTreeMap<String, SkillFields> {
     let roots = match kind {
-        Kind::Skill => vec![SkillRoot::new(dir, Source::Inline)],
-        Kind::Plugin => plugin_roots(dir).0,
+        InstallableKind::Skill => vec![SkillRoot::new(dir, Source::Inline)],
+        InstallableKind::Plugin => plugin_roots(dir).0,
     };
     let catalog = Discovery::new(roots).run();
     let said = catalog.all().iter().map(|skill| {
-        let mut said = Said::default();
+        let mut said = SkillFields::default();
         if let Some(raw) = skill.raw() {
             for (key, value) in raw.entries() {
                 let field = key.as_str().map_or_else(|| written(key), str::to_owned);
@@ -300,7 +305,7 @@ fn skills(dir: &Path, kind: Kind) -> BTreeMap<String, Said> {
     said.collect()
 }
 
-/// A value of front matter on one line: text as it is, the rest as JSON.
+/// Writes a front matter value on one line: text as it is, other values as JSON.
 fn written(node: &skillcue_format::Node<'_>) -> String {
     match node.as_str() {
         Some(text) => text.to_owned(),
@@ -320,15 +325,15 @@ fn asked(permissions: &Permissions) -> BTreeSet<String> {
     asked
 }
 
-fn names<'s>(old: &'s BTreeMap<String, Said>, new: &'s BTreeMap<String, Said>) -> BTreeSet<&'s String> {
+fn names<'s>(old: &'s BTreeMap<String, SkillFields>, new: &'s BTreeMap<String, SkillFields>) -> BTreeSet<&'s String> {
     old.keys().chain(new.keys()).collect()
 }
 
-fn fields(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<FieldChange> {
-    let nothing = Said::default();
+fn fields(old: &BTreeMap<String, SkillFields>, new: &BTreeMap<String, SkillFields>) -> Vec<FieldChange> {
+    let nothing = SkillFields::default();
     let mut changes = Vec::new();
     for name in names(old, new) {
-        let of = |all: &BTreeMap<String, Said>| all.get(name).unwrap_or(&nothing).fields.clone();
+        let of = |all: &BTreeMap<String, SkillFields>| all.get(name).unwrap_or(&nothing).fields.clone();
         let (old, new) = (of(old), of(new));
         for field in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
             let (old, new) = (old.get(field).cloned(), new.get(field).cloned());
@@ -340,16 +345,19 @@ fn fields(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<Fie
     changes
 }
 
-/// What the programs of one version ask for and those of another do not.
-pub(crate) fn permission_changes(old: (&Path, Kind), new: (&Path, Kind)) -> Vec<PermissionChange> {
+/// Returns the permissions that the programs of only one of two versions request.
+pub(crate) fn permission_changes(
+    old: (&Path, InstallableKind),
+    new: (&Path, InstallableKind),
+) -> Vec<PermissionChange> {
     permissions(&skills(old.0, old.1), &skills(new.0, new.1))
 }
 
-fn permissions(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<PermissionChange> {
-    let nothing = Said::default();
+fn permissions(old: &BTreeMap<String, SkillFields>, new: &BTreeMap<String, SkillFields>) -> Vec<PermissionChange> {
+    let nothing = SkillFields::default();
     let mut changes = Vec::new();
     for name in names(old, new) {
-        let of = |all: &BTreeMap<String, Said>| all.get(name).unwrap_or(&nothing).permissions.clone();
+        let of = |all: &BTreeMap<String, SkillFields>| all.get(name).unwrap_or(&nothing).permissions.clone();
         let (old, new) = (of(old), of(new));
         changes.extend(old.symmetric_difference(&new).map(|permission| PermissionChange {
             skill: name.clone(),
@@ -364,12 +372,12 @@ fn files(old: &Content, new: &Content) -> Vec<FileChange> {
     let paths: BTreeSet<_> = old.leaves.keys().chain(new.leaves.keys()).collect();
     let change = |path: &String| match (old.leaves.get(path), new.leaves.get(path)) {
         (old, new) if old == new => None,
-        (None, _) => Some(Change::Added),
-        (_, None) => Some(Change::Removed),
+        (None, _) => Some(FileChangeKind::Added),
+        (_, None) => Some(FileChangeKind::Removed),
         (Some(Leaf::File { digest: old, .. }), Some(Leaf::File { digest: new, .. })) => {
-            Some(if old == new { Change::Mode } else { Change::Changed })
+            Some(if old == new { FileChangeKind::Mode } else { FileChangeKind::Changed })
         }
-        _ => Some(Change::Link),
+        _ => Some(FileChangeKind::Link),
     };
     let size = |tree: &Content, path: &String| tree.sizes.get(path).copied();
     let changes = paths.into_iter().filter_map(|path| {

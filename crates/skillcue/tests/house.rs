@@ -210,7 +210,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         text: "Dir::read_from(",
-        only_in: &["skillcue-exec/src/helper/", "skillcue-registry/src/disk/at.rs"],
+        only_in: &["skillcue-exec/src/helper/", "skillcue-registry/src/disk/name_in_dir.rs"],
         because: "a skill's files are walked over by skillcue_catalog::SkillTree; the sandbox empties its own directory, \
                   and Disk removes what was installed",
     },

@@ -1,7 +1,7 @@
 //! `skillcue enable` and `disable`: which skills count.
 
 use skillcue::{Catalog, Error};
-use skillcue_registry::{EnablementChange, State};
+use skillcue_registry::{EnablementChange, RegistryState};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
 
 /// Returns the word under which a skill is switched: its address where others have its name, so that it means the same
 /// skill in every directory; else its name, however it was typed.
-fn recorded(catalog: &Catalog, state: &State, typed: &str) -> String {
+fn recorded(catalog: &Catalog, state: &RegistryState, typed: &str) -> String {
     let Some(skill) = catalog.get(typed).filter(|_| !state.installed.contains_key(typed)) else {
         return typed.to_owned();
     };

@@ -9,7 +9,10 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use skillcue_audit::finding_json;
-use skillcue_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry, RegistryError, Report, survey_of};
+use skillcue_registry::{
+    InstallChange, InstallOptions, InstallOrigin, InstallReport, MissingItem, Registry, RegistryError, StagedItem,
+    survey_of,
+};
 
 use super::update::permissions;
 use crate::context::Context;
@@ -70,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registry = registry_of(context.registries()?, args.registry)?;
     let Some(source) = &args.source else { return restore(args, registry, context) };
     let cwd = context.environment()?.cwd.as_deref().unwrap_or(Path::new("/"));
-    let origin = canonical(Origin::parse(source, cwd)?);
+    let origin = canonical(InstallOrigin::parse(source, cwd)?);
     let written = recorded_origin(&origin, registry);
     let staging = registry.begin()?;
     let fetcher = Fetcher::new(context)?;
@@ -85,10 +88,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let request = choose::InstallRequest { skills: &args.skill, plugins: &args.plugin, all: args.all };
     let selection = choose::choose(&found, &request, context)?;
     let mut reports = Vec::new();
-    let chosen: Vec<Chosen> = selection
+    let chosen: Vec<StagedItem> = selection
         .here
         .iter()
-        .map(|(kind, at)| Chosen::new(*kind, at, written.clone()).at_commit(fetched.commit.clone()))
+        .map(|(kind, at)| StagedItem::new(*kind, at, written.clone()).at_commit(fetched.commit.clone()))
         .collect();
     if !chosen.is_empty() {
         reports.push(install(args, registry, &staging, &chosen, context)?);
@@ -99,9 +102,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let fetched = fetcher.fetch(elsewhere, staging.dir())?;
         let found = survey_of(staging.dir(), elsewhere);
         let at = choose::plugin_in(&found, name)?;
-        let chosen: Vec<Chosen> = at
+        let chosen: Vec<StagedItem> = at
             .iter()
-            .map(|(kind, at)| Chosen::new(*kind, at, elsewhere.to_string()).at_commit(fetched.commit.clone()))
+            .map(|(kind, at)| StagedItem::new(*kind, at, elsewhere.to_string()).at_commit(fetched.commit.clone()))
             .collect();
         reports.push(install(args, registry, &staging, &chosen, context)?);
     }
@@ -110,24 +113,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// Returns an origin without `..` and links on the way, so that it means the same tomorrow.
-fn canonical(origin: Origin) -> Origin {
+fn canonical(origin: InstallOrigin) -> InstallOrigin {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     match origin {
-        Origin::Directory { path } => Origin::Directory { path: real(path) },
-        Origin::Archive { path } => Origin::Archive { path: real(path) },
-        git @ Origin::Git { .. } => git,
+        InstallOrigin::Directory { path } => InstallOrigin::Directory { path: real(path) },
+        InstallOrigin::Archive { path } => InstallOrigin::Archive { path: real(path) },
+        git @ InstallOrigin::Git { .. } => git,
     }
 }
 
 /// Returns an origin as the registry records it. A path below a project is relative to it: other people have the
 /// project elsewhere.
-fn recorded_origin(origin: &Origin, registry: &Registry) -> String {
-    let place = registry.place();
-    if let (true, Origin::Directory { path } | Origin::Archive { path }) = (place.is_project(), origin)
+fn recorded_origin(origin: &InstallOrigin, registry: &Registry) -> String {
+    let place = registry.location();
+    if let (true, InstallOrigin::Directory { path } | InstallOrigin::Archive { path }) = (place.is_project(), origin)
         && let Some(below) = place.dir().canonicalize().ok().and_then(|dir| path.strip_prefix(dir).ok())
         && let Some(below) = below.to_str().filter(|below| !below.is_empty())
     {
-        let directory = if matches!(origin, Origin::Directory { .. }) { "/" } else { "" };
+        let directory = if matches!(origin, InstallOrigin::Directory { .. }) { "/" } else { "" };
         return format!("./{below}{directory}");
     }
     origin.to_string()
@@ -142,8 +145,8 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     let mut missing = registry.restore_plan()?;
     if missing.is_empty() {
         let document = json!({"origin": null, "commit": null, "installed": [], "skipped": []});
-        return context.report(Outcome::Done, &document, || {
-            let lock = context.short_path(&registry.place().lock_file());
+        return context.report(Outcome::InstallChange, &document, || {
+            let lock = context.short_path(&registry.location().lock_file());
             Printout::of_remark(format!("everything that {lock} pins is there"))
         });
     }
@@ -156,10 +159,10 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
         let origin = pinned(&group[0], registry)?;
         super::update::check_may_follow(registry, &origin)?;
         fetcher.fetch(&origin, staging.dir())?;
-        let chosen: Vec<Chosen> = group
+        let chosen: Vec<StagedItem> = group
             .iter()
             .map(|missing| {
-                Chosen::new(missing.kind, &missing.at, missing.origin.clone())
+                StagedItem::new(missing.kind, &missing.at, missing.origin.clone())
                     .at_commit(missing.commit.clone())
                     .expecting(Some(missing.digest))
             })
@@ -170,9 +173,9 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
 }
 
 /// Returns the origin at the commit that the lock pins, whatever its reference means by now.
-fn pinned(missing: &Missing, registry: &Registry) -> Result<Origin, CliError> {
-    let mut origin = Origin::parse(&missing.origin, registry.place().dir())?;
-    if let (Origin::Git { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
+fn pinned(missing: &MissingItem, registry: &Registry) -> Result<InstallOrigin, CliError> {
+    let mut origin = InstallOrigin::parse(&missing.origin, registry.location().dir())?;
+    if let (InstallOrigin::GitProgram { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
         *reference = Some(commit.clone());
     }
     Ok(origin)
@@ -182,7 +185,7 @@ fn install(
     args: &Args,
     registry: &Registry,
     staging: &skillcue_registry::Staging,
-    chosen: &[Chosen],
+    chosen: &[StagedItem],
     context: &Context,
 ) -> Result<Report, CliError> {
     let progress = crate::progress::ProgressIndicator::bar("checking and installing", chosen.len());
@@ -220,7 +223,7 @@ fn report(args: &Args, reports: &[Report], told: &InstallProvenance, context: &C
     for (name, reason) in &told.skipped {
         context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to fix it");
     }
-    let done: Vec<&Done> = reports.iter().flat_map(|report| &report.done).collect();
+    let done: Vec<&InstallChange> = reports.iter().flat_map(|report| &report.done).collect();
     let skipped = told.skipped.iter().map(|(name, reason)| json!({"name": name, "reason": reason}));
     let document = json!({
         "origin": told.origin,
@@ -228,7 +231,7 @@ fn report(args: &Args, reports: &[Report], told: &InstallProvenance, context: &C
         "installed": done.iter().map(|done| row(done)).collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
     });
-    context.report(Outcome::Done, &document, || {
+    context.report(Outcome::InstallChange, &document, || {
         let off: Vec<&str> =
             done.iter().filter(|done| done.enabled != Some(true)).map(|done| done.name.as_str()).collect();
         let are_off = (!off.is_empty()).then(|| {
@@ -244,7 +247,7 @@ fn report(args: &Args, reports: &[Report], told: &InstallProvenance, context: &C
     })
 }
 
-fn table(done: &[&Done]) -> String {
+fn table(done: &[&InstallChange]) -> String {
     let mut out = String::new();
     let wide = done.iter().map(|done| text::width(&done.name)).max().unwrap_or(0);
     for done in done {
@@ -276,7 +279,7 @@ fn table(done: &[&Done]) -> String {
     out
 }
 
-fn row(done: &Done) -> Value {
+fn row(done: &InstallChange) -> Value {
     json!({
         "name": done.name,
         "kind": done.now.kind,

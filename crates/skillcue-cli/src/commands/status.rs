@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use skillcue::Source;
 use skillcue_exec::Support;
 use skillcue_mcp::host::Host;
-use skillcue_registry::Kind;
+use skillcue_registry::InstallableKind;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -134,7 +134,7 @@ fn installed(context: &Context) -> Result<Vec<InstalledRow>, CliError> {
                     paint(style::BAD, format!("files missing: `skillcue install{option}` brings them back"))
                 }
                 (_, 0) => "off".to_owned(),
-                (Kind::Plugin, on) => {
+                (InstallableKind::Plugin, on) => {
                     paint(style::GOOD, format!("{on} of {} on", text::count(entry.skills.len(), "skill")))
                 }
                 (_, _) => paint(style::GOOD, "on"),

@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use serde_json::json;
 use skillcue::Diagnostic;
 use skillcue_registry::{
-    Change, Chosen, Installed, Origin, PermissionChange, Registry, RegistryError, UpdateOptions, UpdatePlan,
+    FileChangeKind, InstallOrigin, InstalledItem, PermissionChange, Registry, RegistryError, StagedItem, UpdateOptions,
+    UpdatePlan,
 };
 
 use super::install::{Fetcher, short};
@@ -138,9 +139,9 @@ fn held_back(plan: &UpdatePlan, args: &Args) -> Option<CliError> {
 
 /// Checks whether a registry may be followed to an origin: a project's comes with a checkout, and has no business with
 /// files elsewhere on this machine.
-pub(crate) fn check_may_follow(registry: &Registry, origin: &Origin) -> Result<(), CliError> {
-    let (Origin::Directory { path } | Origin::Archive { path }) = origin else { return Ok(()) };
-    let place = registry.place();
+pub(crate) fn check_may_follow(registry: &Registry, origin: &InstallOrigin) -> Result<(), CliError> {
+    let (InstallOrigin::Directory { path } | InstallOrigin::Archive { path }) = origin else { return Ok(()) };
+    let place = registry.location();
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     if !place.is_project() || real(path).starts_with(real(place.dir())) {
         return Ok(());
@@ -160,7 +161,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
         }
     }
     installed.retain(|name, _| args.names.is_empty() || args.names.contains(name));
-    let mut by_origin: BTreeMap<String, Vec<(String, Installed)>> = BTreeMap::new();
+    let mut by_origin: BTreeMap<String, Vec<(String, InstalledItem)>> = BTreeMap::new();
     for (name, entry) in installed {
         by_origin.entry(entry.origin.clone()).or_default().push((name, entry));
     }
@@ -168,7 +169,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
     let (mut plans, mut failed) = (Vec::new(), Vec::new());
     for (origin, entries) in by_origin {
         let staging = registry.begin()?;
-        let fetched = Origin::parse(&origin, registry.place().dir())
+        let fetched = InstallOrigin::parse(&origin, registry.location().dir())
             .map_err(CliError::from)
             .and_then(|origin| check_may_follow(registry, &origin).map(|()| origin))
             .and_then(|origin| fetcher.fetch(&origin, staging.dir()));
@@ -183,7 +184,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
             }
         };
         for (name, entry) in entries {
-            let chosen = Chosen::new(entry.kind, &entry.at, origin.clone()).at_commit(fetched.commit.clone());
+            let chosen = StagedItem::new(entry.kind, &entry.at, origin.clone()).at_commit(fetched.commit.clone());
             match registry.plan_update(&name, &staging, &chosen) {
                 Ok(plan) => plans.push(plan),
                 Err(error) => failed.push((name, error.into())),
@@ -238,13 +239,13 @@ fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
     permissions(out, &plan.name, &plan.permissions);
     for file in &plan.files {
         let (sign, style) = match file.change {
-            Change::Added => ("+", style::GOOD),
-            Change::Removed => ("-", style::BAD),
+            FileChangeKind::Added => ("+", style::GOOD),
+            FileChangeKind::Removed => ("-", style::BAD),
             _ => ("~", style::WARNING),
         };
         let what = match file.change {
-            Change::Mode => "  whether it may be executed",
-            Change::Link => "  a link, or no longer one",
+            FileChangeKind::Mode => "  whether it may be executed",
+            FileChangeKind::Link => "  a link, or no longer one",
             _ => "",
         };
         let size = match (file.old_size, file.new_size) {

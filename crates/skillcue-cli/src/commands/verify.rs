@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use skillcue_registry::{Registry, Standing, Verified, What};
+use skillcue_registry::{Registry, InstallStatus, VerifiedItem, DriftKind};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -49,30 +49,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             context.warn(&found);
         }
     }
-    let valid = verified.iter().all(Verified::is_clean);
+    let valid = verified.iter().all(VerifiedItem::is_clean);
     context.report(Outcome::of(valid), &json!({"valid": valid, "verified": verified}), || match &verified[..] {
         [] => Printout::of_remark("nothing is installed"),
         verified => verified.iter().map(lines).collect::<String>().into(),
     })
 }
 
-fn lines(one: &Verified) -> String {
+fn lines(one: &VerifiedItem) -> String {
     let said = match one.standing {
         _ if one.is_clean() => paint(style::GOOD, "as it was installed"),
-        Standing::Locked => paint(style::BAD, "not as it was installed"),
-        Standing::Unlocked => paint(style::WARNING, "skillcue.lock says nothing of it"),
-        Standing::Absent => paint(style::BAD, "not there; `skillcue install` brings it back"),
-        Standing::Stray => paint(style::WARNING, "there, and the registry does not know it"),
+        InstallStatus::Locked => paint(style::BAD, "not as it was installed"),
+        InstallStatus::Unlocked => paint(style::WARNING, "skillcue.lock says nothing of it"),
+        InstallStatus::Absent => paint(style::BAD, "not there; `skillcue install` brings it back"),
+        InstallStatus::Stray => paint(style::WARNING, "there, and the registry does not know it"),
         _ => paint(style::WARNING, "not as it should be"),
     };
     let mut lines = format!("{}  {said}\n", paint(style::NAME, text::one_line(&one.name)));
     for drift in &one.drift {
         let what = match drift.what {
-            What::Changed => "changed",
-            What::Missing => "missing",
-            What::Added => "added",
-            What::Mode => "mode",
-            What::Link => "link",
+            DriftKind::Changed => "changed",
+            DriftKind::Missing => "missing",
+            DriftKind::Added => "added",
+            DriftKind::Mode => "mode",
+            DriftKind::Link => "link",
             _ => "different",
         };
         let _ = writeln!(lines, "  {what:<8}{}", text::one_line(&drift.path));

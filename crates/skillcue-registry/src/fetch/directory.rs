@@ -9,41 +9,46 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use skillcue_catalog::{EntryKind, FileError, GapReason, SkillDir, TreeEntry, TreeGap, TreeLimits};
 
+use super::context::{FetchContext, carry};
 use super::error::{Exceeded, FetchError, Refusal};
-use super::tree::Tree;
-use super::watch::{Watch, carry};
+use super::tree::FetchTree;
 use crate::Disk;
 
-/// How deep the walk goes at most, whatever is allowed: each level holds a file descriptor.
+/// How deep the walk goes, whatever the limits allow: each level holds a file descriptor.
 const MAX_DEPTH: usize = 256;
-/// Names that are not copied, and so not counted: those of `.git`.
+/// How many entries may be passed over that are not copied, and so not counted: those of `.git`.
 const MAX_LEFT_OUT: usize = 1000;
 
-/// Copies the directory at `path`, but for what git keeps there.
-pub(super) fn fetch(path: &Path, into: &Path, disk: &Disk, watch: &Watch<'_>) -> Result<(), FetchError> {
+/// Copies the directory at `path`, without directories called `.git`.
+pub(super) fn fetch(path: &Path, into: &Path, disk: &Disk, context: &FetchContext<'_>) -> Result<(), FetchError> {
     // The directory itself was named by a person and may be reached through links.
     let unreadable = |error: FileError| FetchError::Read { path: path.to_path_buf(), source: error.into() };
     let opened = SkillDir::open(&path.to_string_lossy(), path).map_err(unreadable)?;
     let target =
         std::fs::symlink_metadata(into).map_err(|source| FetchError::Read { path: into.to_path_buf(), source })?;
-    let mut copy = Copy { top: path, target: (target.dev(), target.ino()), watch, tree: Tree::new(into, disk, watch) };
+    let mut copy = DirectoryCopy {
+        top: path,
+        target: (target.dev(), target.ino()),
+        context,
+        tree: FetchTree::new(into, disk, context),
+    };
     copy.run(&opened)?;
     copy.tree.finish()
 }
 
-struct Copy<'a> {
+struct DirectoryCopy<'a> {
     top: &'a Path,
-    /// Where the copy goes: it may stand below what is copied, and is no part of it.
+    /// The device and inode of the target: it may be below the copied directory, and is no part of the copy.
     target: (u64, u64),
-    watch: &'a Watch<'a>,
-    tree: Tree<'a>,
+    context: &'a FetchContext<'a>,
+    tree: FetchTree<'a>,
 }
 
-impl Copy<'_> {
+impl DirectoryCopy<'_> {
     fn run(&mut self, dir: &SkillDir) -> Result<(), FetchError> {
         let limits = TreeLimits {
             max_depth: MAX_DEPTH,
-            max_entries: self.watch.limits.entries.saturating_add(MAX_LEFT_OUT),
+            max_entries: self.context.limits.entries.saturating_add(MAX_LEFT_OUT),
             ..TreeLimits::default()
         };
         let mut tree = dir.tree(&limits).map_err(|error| self.unreadable(b"", error.into()))?;
@@ -56,7 +61,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copies an entry. Returns whether what is in it, if it is a directory, is to be copied.
+    /// Copies an entry. Returns whether to descend, if it is a directory.
     fn entry(&mut self, entry: &TreeEntry<'_>) -> Result<bool, FetchError> {
         let rel = entry.path().as_os_str().as_bytes();
         let special = match entry.kind() {
@@ -78,14 +83,14 @@ impl Copy<'_> {
             EntryKind::Device => "a device",
             EntryKind::Unknown => "something unknown",
         };
-        Err(self.watch.refused(rel, Refusal::Special(special)))
+        Err(self.context.refused(rel, Refusal::Special(special)))
     }
 
     fn file(&mut self, entry: &TreeEntry<'_>) -> Result<(), FetchError> {
         let rel = entry.path().as_os_str().as_bytes();
         let file = entry.open_file().map_err(|error| self.vanished(rel, error))?;
         let path = self.path(rel);
-        let mut source = Source { file, path: &path };
+        let mut source = NamedFile { file, path: &path };
         let before = source.file.metadata().map_err(|error| self.unreadable(rel, error))?;
         self.tree.file(rel, before.mode(), &mut source)?;
         let after = source.file.metadata().map_err(|error| self.unreadable(rel, error))?;
@@ -100,7 +105,7 @@ impl Copy<'_> {
         let rel = gap.path.as_os_str().as_bytes();
         match gap.reason {
             GapReason::Unreadable(error) => self.vanished(rel, error),
-            GapReason::Entries(_) => self.watch.exceeded(Exceeded::Entries(self.watch.limits.entries)),
+            GapReason::Entries(_) => self.context.exceeded(Exceeded::Entries(self.context.limits.entries)),
             _ => self.unreadable(rel, io::Error::other(gap.to_string())),
         }
     }
@@ -113,7 +118,7 @@ impl Copy<'_> {
         FetchError::Read { path: self.path(rel), source }
     }
 
-    /// It was there a moment ago, as something else or at all.
+    /// Returns the error for an entry that was there a moment ago, or was of another kind.
     fn vanished(&self, rel: &[u8], error: io::Error) -> FetchError {
         match Errno::from_io_error(&error) {
             Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO) => {
@@ -125,12 +130,12 @@ impl Copy<'_> {
 }
 
 /// A file whose errors name it.
-struct Source<'p> {
+struct NamedFile<'p> {
     file: File,
     path: &'p Path,
 }
 
-impl io::Read for Source<'_> {
+impl io::Read for NamedFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer).map_err(|source| {
             if source.kind() == io::ErrorKind::Interrupted {

@@ -7,34 +7,34 @@ use std::time::Duration;
 use skillcue_base::{ErrorInfo, Shown, os_message};
 use thiserror::Error;
 
-/// The hint for everything that is elsewhere in a source than the wanted skill.
+/// Appends a hint for problems in another part of the source than the requested skill.
 macro_rules! or_alone {
     ($help:literal) => {
         concat!($help, "; or name the skill's directory alone, if it is elsewhere: SOURCE/PATH, or URL//PATH for git")
     };
 }
 
-/// Why nothing was fetched. What stands in the target by then is of no use.
+/// Why nothing was fetched. Files in the target by then are of no use.
 #[derive(Debug, Error, ErrorInfo)]
 #[info(code = "fetch")]
 #[non_exhaustive]
 pub enum FetchError {
     /// The directory or the archive is not there, or cannot be read.
     #[error("cannot read {}: {}", Shown(&path.to_string_lossy()), os_message(source))]
-    #[info(hint = "check the path and who may read it")]
+    #[info(hint = "check the path and its permissions")]
     Read {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file could not be written.
     #[error("cannot write {}: {}", Shown(&path.to_string_lossy()), os_message(source))]
     #[info(hint = "check that there is room on the disk and that you may write there")]
     Write {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// One entry is refused, and the whole with it.
@@ -43,9 +43,9 @@ pub enum FetchError {
     Entry {
         /// The archive, directory or repository.
         from: String,
-        /// The entry's name as it stands there.
+        /// The entry's name as it is written there.
         entry: String,
-        /// Why.
+        /// Why it is refused.
         reason: Refusal,
     },
     /// There is more of it than a limit allows.
@@ -54,7 +54,7 @@ pub enum FetchError {
     TooMuch {
         /// The archive, directory or repository.
         from: String,
-        /// Which limit.
+        /// The limit.
         exceeded: Exceeded,
     },
     /// The archive is damaged, cut off, or none at all.
@@ -63,17 +63,17 @@ pub enum FetchError {
     Damaged {
         /// The archive.
         from: String,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
     /// A file changed while it was copied.
     #[error("{} changed while it was copied", Shown(&path.to_string_lossy()))]
-    #[info(hint = "try again when nobody writes to it")]
+    #[info(hint = "try again when no other program writes to it")]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody has stopped it.
+    /// The caller has cancelled it.
     #[error("cancelled")]
     #[info(hint = "nothing was changed")]
     Cancelled,
@@ -83,16 +83,16 @@ pub enum FetchError {
     NoGit {
         /// The program.
         program: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Git did not do what it was asked for.
+    /// Git failed.
     #[error("cannot fetch {}: {reason}", Shown(from))]
     #[info(hint = "check the address, and that `git ls-remote` of it works without a password prompt")]
     Git {
         /// The repository.
         from: String,
-        /// What git said, on one line.
+        /// Git's message, on one line.
         reason: String,
     },
     /// The repository has no such branch, tag or commit.
@@ -101,7 +101,7 @@ pub enum FetchError {
     NoReference {
         /// The repository.
         from: String,
-        /// What was asked for.
+        /// The requested one.
         reference: String,
     },
     /// The repository has no such directory.
@@ -110,7 +110,7 @@ pub enum FetchError {
     NoSubdir {
         /// The repository.
         from: String,
-        /// What was asked for.
+        /// The requested one.
         subdir: String,
     },
 }
@@ -120,7 +120,7 @@ pub enum FetchError {
 #[info(code = "fetch", hint = or_alone!("do not trust it; if it is yours, make it again with plain relative names"))]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It would stand outside.
+    /// It would be outside the target.
     #[error("its name leads out of the directory")]
     LeadsOut,
     /// It starts at the file system's root, or with a drive.
@@ -143,7 +143,7 @@ pub enum Refusal {
     #[info(hint = or_alone!("shorten the path"))]
     TooLong,
     /// More directories deep than the limit.
-    #[error("it stands more than {0} directories deep")]
+    #[error("it is more than {0} directories deep")]
     #[info(hint = or_alone!("shorten the path"))]
     TooDeep(usize),
     /// The name was there already.
@@ -154,10 +154,10 @@ pub enum Refusal {
     #[error("it differs from {} only in case or in the form of its letters", Shown(.0))]
     #[info(hint = or_alone!("rename one of the two"))]
     Collides(String),
-    /// A file stands where a directory should.
+    /// A file is where a directory should be.
     #[error("{} is no directory", Shown(.0))]
     Through(String),
-    /// A symbolic link that leads out, or nobody knows where.
+    /// A symbolic link that leads out, or to an unknown place.
     #[error("it is a link that leads out: {}", Shown(.0))]
     #[info(hint = or_alone!("links must be relative and stay inside; put a copy of the file there instead"))]
     LinkOut(String),
@@ -194,13 +194,13 @@ pub enum Refusal {
 #[info(code = "fetch", hint = "install from a smaller directory, archive or repository")]
 #[non_exhaustive]
 pub enum Exceeded {
-    /// [`Limits::entries`](crate::Limits::entries).
+    /// [`FetchLimits::entries`](crate::FetchLimits::entries).
     #[error("it has more than {0} files and directories")]
     Entries(usize),
-    /// [`Limits::bytes`](crate::Limits::bytes).
+    /// [`FetchLimits::bytes`](crate::FetchLimits::bytes).
     #[error("it has more than {0} bytes")]
     Bytes(u64),
-    /// [`Limits::file_bytes`](crate::Limits::file_bytes).
+    /// [`FetchLimits::file_bytes`](crate::FetchLimits::file_bytes).
     #[error("{} has more than {limit} bytes", Shown(entry))]
     FileBytes {
         /// The file.
@@ -208,11 +208,11 @@ pub enum Exceeded {
         /// How many it may have.
         limit: u64,
     },
-    /// [`Limits::ratio`](crate::Limits::ratio).
+    /// [`FetchLimits::ratio`](crate::FetchLimits::ratio).
     #[error("it unpacks to more than {0} times its size")]
     #[info(hint = "do not trust this archive; if it is yours, unpack it and install from the directory")]
     Ratio(u64),
-    /// [`Limits::time`](crate::Limits::time).
+    /// [`FetchLimits::time`](crate::FetchLimits::time).
     #[error("it took longer than {} s", .0.as_secs_f32())]
     #[info(hint = "try again later, or fetch it yourself and install from the directory")]
     Time(Duration),

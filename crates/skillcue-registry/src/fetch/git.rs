@@ -1,7 +1,7 @@
 //! Git repositories, through the program `git`.
 //!
-//! The files come out of git as a tar stream, so whatever holds for archives holds for repositories. The repository
-//! itself stands in `.git` of the target while it is needed: no entry can be called that.
+//! The files come out of git as a tar stream, so all rules for archives hold for repositories. The repository itself is
+//! in `.git` of the target while it is needed: no entry can be called that.
 
 mod process;
 
@@ -9,90 +9,91 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::archive::tar;
+use super::context::FetchContext;
 use super::error::FetchError;
-use super::tree::Tree;
-use super::watch::Watch;
-use crate::{Disk, Git};
-use process::Caller;
+use super::tree::FetchTree;
+use crate::{Disk, GitProgram};
+use process::GitCaller;
 
-/// Most bytes of an answer that is kept in memory.
+/// The length of the longest answer of git that is kept in memory, in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
-/// Fewest digits of an abbreviated commit.
+/// The number of digits that an abbreviated commit must have.
 const MIN_DIGITS: usize = 7;
-/// What was fetched is called this in the temporary repository.
+/// The ref of the fetched commit in the temporary repository.
 const FETCHED: &str = "refs/skillcue/fetched";
-/// Overrules what a repository says about its own files: they come out as they were committed. (A working tree's encoding
-/// knows no "no", only "not said".)
+/// Overrules a repository's own attributes: files come out as they were committed. (`working-tree-encoding` cannot be
+/// negated, only unset.)
 const ATTRIBUTES: &str = "* -export-ignore -export-subst -text -eol -crlf -ident -filter !working-tree-encoding\n";
 
-/// What is wanted of which repository.
-pub(super) struct Wanted<'a> {
+/// A repository, a ref and a directory to fetch.
+pub(super) struct GitRequest<'a> {
     pub(super) url: &'a str,
     pub(super) reference: Option<&'a str>,
     pub(super) subdir: Option<&'a str>,
 }
 
-/// Fetches and unpacks it; which commit it was.
+/// Fetches and unpacks a repository, and returns its commit.
 pub(super) fn fetch(
-    wanted: &Wanted<'_>,
+    wanted: &GitRequest<'_>,
     into: &Path,
     disk: &Disk,
-    git: &Git,
-    watch: &Watch<'_>,
+    git: &GitProgram,
+    context: &FetchContext<'_>,
 ) -> Result<String, FetchError> {
     let repository = into.join(".git");
-    let fetch = Fetch { wanted, disk, watch, caller: Caller::new(git, repository.clone(), watch)?, repository };
+    let fetch =
+        GitFetch { wanted, disk, context, caller: GitCaller::new(git, repository.clone(), context)?, repository };
     let commit = fetch.commit()?;
     fetch.unpack(&commit, into)?;
-    let Fetch { repository, .. } = fetch;
+    let GitFetch { repository, .. } = fetch;
     disk.remove_dir_all(&repository).map_err(|source| FetchError::Write { path: repository, source })?;
     Ok(commit)
 }
 
-struct Fetch<'a> {
-    wanted: &'a Wanted<'a>,
+struct GitFetch<'a> {
+    wanted: &'a GitRequest<'a>,
     disk: &'a Disk,
-    watch: &'a Watch<'a>,
-    caller: Caller<'a>,
+    context: &'a FetchContext<'a>,
+    caller: GitCaller<'a>,
     repository: PathBuf,
 }
 
-/// How commits are called in a repository.
+/// The hash that names the objects of a repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ObjectFormat {
     Sha1,
     Sha256,
 }
 
-impl Format {
-    fn of(id: &str) -> Option<Format> {
+impl ObjectFormat {
+    fn of(id: &str) -> Option<ObjectFormat> {
         let hex = id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         match id.len() {
-            40 if hex => Some(Format::Sha1),
-            64 if hex => Some(Format::Sha256),
+            40 if hex => Some(ObjectFormat::Sha1),
+            64 if hex => Some(ObjectFormat::Sha256),
             _ => None,
         }
     }
 }
 
-impl Fetch<'_> {
-    /// Fetches what is wanted, as little of it as the server allows.
+impl GitFetch<'_> {
+    /// Fetches the requested ref, as little of it as the server allows, and returns its commit.
     fn commit(&self) -> Result<String, FetchError> {
         let Some(reference) = self.wanted.reference else {
             let heads = self.ask("HEAD")?;
             let Some((id, _)) = heads.iter().find(|(_, name)| name == "HEAD") else {
                 return Err(self.failed("it is empty, or has no default branch; name a branch with @"));
             };
-            self.init(Format::of(id).unwrap_or(Format::Sha1))?;
+            self.init(ObjectFormat::of(id).unwrap_or(ObjectFormat::Sha1))?;
             self.shallow("HEAD")?;
             return self.resolve(FETCHED);
         };
         let lower = reference.to_ascii_lowercase();
-        if let Some(format) = Format::of(&lower) {
+        if let Some(format) = ObjectFormat::of(&lower) {
             self.init(format)?;
             // Not every server gives out a commit by its id.
             if self.shallow(&lower).is_err() {
-                self.watch.check()?;
+                self.context.check()?;
                 self.everything()?;
             }
             return self.resolve(&lower).map_err(|error| self.no_reference(error));
@@ -101,7 +102,7 @@ impl Fetch<'_> {
         let names = [format!("refs/tags/{reference}"), format!("refs/heads/{reference}"), reference.to_owned()];
         // A tag wins over a branch, as everywhere in git. The bare name is for `refs/…` in full.
         let name = names.iter().find(|name| name.starts_with("refs/") && known.iter().any(|(_, known)| known == *name));
-        let format = known.first().and_then(|(id, _)| Format::of(id)).unwrap_or(Format::Sha1);
+        let format = known.first().and_then(|(id, _)| ObjectFormat::of(id)).unwrap_or(ObjectFormat::Sha1);
         if let Some(name) = name {
             self.init(format)?;
             self.shallow(name)?;
@@ -118,14 +119,14 @@ impl Fetch<'_> {
         Err(self.no_reference(self.failed("")))
     }
 
-    /// Which refs there are that end like this, `HEAD` always among them.
+    /// Lists the remote's refs that end like this, `HEAD` always among them.
     fn ask(&self, name: &str) -> Result<Vec<(String, String)>, FetchError> {
         let answer = self.answer(&["ls-remote", "--quiet", "--", self.wanted.url, "HEAD", name])?;
         Ok(answer.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (id.into(), name.into())).collect())
     }
 
-    fn init(&self, format: Format) -> Result<(), FetchError> {
-        let format = if format == Format::Sha1 { "--object-format=sha1" } else { "--object-format=sha256" };
+    fn init(&self, format: ObjectFormat) -> Result<(), FetchError> {
+        let format = if format == ObjectFormat::Sha1 { "--object-format=sha1" } else { "--object-format=sha256" };
         self.answer(&["init", "--quiet", "--bare", "--template=", format])?;
         let info = self.repository.join("info");
         let attributes = info.join("attributes");
@@ -134,13 +135,13 @@ impl Fetch<'_> {
             .map_err(|source| FetchError::Write { path: attributes, source })
     }
 
-    /// One commit, without what came before it.
+    /// Fetches one commit, without its ancestors.
     fn shallow(&self, what: &str) -> Result<(), FetchError> {
         let spec = format!("+{what}:{FETCHED}");
         self.fetch_refs(&["--depth=1"], &[&spec])
     }
 
-    /// All branches and tags with all that came before.
+    /// Fetches all branches and tags with their history.
     fn everything(&self) -> Result<(), FetchError> {
         self.fetch_refs(&["--update-shallow"], &["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"])
     }
@@ -155,11 +156,11 @@ impl Fetch<'_> {
         self.caller.measure()
     }
 
-    /// The commit that a name stands for.
+    /// Returns the commit that a name means.
     fn resolve(&self, name: &str) -> Result<String, FetchError> {
         let answer = self.answer(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])?;
         let commit = answer.trim();
-        Format::of(commit).map(|_| commit.to_owned()).ok_or_else(|| self.failed("it is no commit"))
+        ObjectFormat::of(commit).map(|_| commit.to_owned()).ok_or_else(|| self.failed("it is no commit"))
     }
 
     fn unpack(&self, commit: &str, into: &Path) -> Result<(), FetchError> {
@@ -178,20 +179,20 @@ impl Fetch<'_> {
             }
         }
         let mut running = self.caller.start(&["archive", "--format=tar", &what])?;
-        match tar::unpack(&mut running, Tree::new(into, self.disk, self.watch), self.watch) {
+        match tar::unpack(&mut running, FetchTree::new(into, self.disk, self.context), self.context) {
             Ok(()) => running.finish(),
-            // If it stopped in the middle, git knows why.
+            // If the stream is cut short, git's own error says why.
             Err(error @ FetchError::Damaged { .. }) => Err(running.finish().err().unwrap_or(error)),
             Err(error) => Err(error),
         }
     }
 
-    /// What git answers, in memory.
+    /// Runs git and returns its output.
     fn answer(&self, args: &[&str]) -> Result<String, FetchError> {
         let mut running = self.caller.start(args)?;
         let mut answer = Vec::new();
         let read = running.by_ref().take(MAX_ANSWER + 1).read_to_end(&mut answer);
-        read.map_err(|error| self.watch.unreadable(error))?;
+        read.map_err(|error| self.context.unreadable(error))?;
         if answer.len() as u64 > MAX_ANSWER {
             return Err(self.failed("its answer is too long"));
         }
@@ -200,10 +201,10 @@ impl Fetch<'_> {
     }
 
     fn failed(&self, reason: &str) -> FetchError {
-        FetchError::Git { from: self.watch.from.clone(), reason: reason.to_owned() }
+        FetchError::Git { from: self.context.from.clone(), reason: reason.to_owned() }
     }
 
-    /// Says that there is no such ref, unless the error is about something else.
+    /// Turns an error of git into "no such ref"; other errors stay.
     fn no_reference(&self, error: FetchError) -> FetchError {
         match error {
             FetchError::Git { .. } => FetchError::NoReference {

@@ -1,7 +1,7 @@
 //! The files of a fetch as they arrive: every name checked, every byte counted, links made last.
 //!
-//! Nothing is ever written through a link, because there is none until everything else stands: what an archive says
-//! about links is kept here and resolved against what it really brought.
+//! Nothing is ever written through a link, because there is none until everything else is written: an archive's links
+//! are kept here and resolved against its actual entries.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -10,83 +10,83 @@ use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 
+use super::context::{FetchContext, carried, carry};
 use super::error::{Exceeded, FetchError, Refusal};
-use super::watch::{Watch, carried, carry};
-use crate::{Disk, News};
+use crate::{Disk, FetchEvent};
 
-/// Most bytes of one part of a name, as file systems have it.
+/// The length of the longest part of a name, in bytes, as file systems have it.
 const MAX_PART: usize = 255;
-/// Most bytes of a whole name. Systems allow 4096 with everything above it.
+/// The length of the longest name, in bytes. Systems allow 4096 with everything above it.
 const MAX_NAME: usize = 1024;
-/// Most links on the way to one thing, as Linux has it.
+/// How many links may be followed for one path, as Linux has it.
 const MAX_HOPS: usize = 40;
-/// Most parts looked up for one link: those of the longest name, and then some.
+/// How many parts are looked up for one link: those of the longest name, and then some.
 const MAX_STEPS: usize = 1024;
-/// Archives that unpack to less than this may be as dense as they like.
-const DENSE: u64 = 1 << 20;
+/// Archives that unpack to less than this are not held to the ratio.
+const MIN_RATIO_BYTES: u64 = 1 << 20;
 
-/// What stands under a name.
-enum Kind {
+/// The kind of a node.
+enum FetchNodeKind {
     Directory,
     File,
     Link(Box<str>),
 }
 
-struct Node {
+struct FetchNode {
     parent: usize,
     name: Box<str>,
-    kind: Kind,
+    kind: FetchNodeKind,
 }
 
-/// The root's place among the nodes.
+/// The root's index among the nodes.
 const ROOT: usize = 0;
 
 /// A directory that is being filled.
-pub(super) struct Tree<'a> {
+pub(super) struct FetchTree<'a> {
     into: &'a Path,
     disk: &'a Disk,
-    watch: &'a Watch<'a>,
-    nodes: Vec<Node>,
+    context: &'a FetchContext<'a>,
+    nodes: Vec<FetchNode>,
     /// Directory and folded name → node.
     index: HashMap<(usize, Box<str>), usize>,
     /// Entries that are not copied count, too: they take time.
     left_out: usize,
     bytes: u64,
-    /// What the archive's own size allows.
-    dense: Option<u64>,
+    /// How many bytes the archive's own size allows.
+    max_unpacked: Option<u64>,
     /// How many bytes there will be, for the progress.
     of: Option<u64>,
 }
 
-impl<'a> Tree<'a> {
-    pub(super) fn new(into: &'a Path, disk: &'a Disk, watch: &'a Watch<'a>) -> Tree<'a> {
-        let root = Node { parent: ROOT, name: "".into(), kind: Kind::Directory };
-        Tree {
+impl<'a> FetchTree<'a> {
+    pub(super) fn new(into: &'a Path, disk: &'a Disk, context: &'a FetchContext<'a>) -> FetchTree<'a> {
+        let root = FetchNode { parent: ROOT, name: "".into(), kind: FetchNodeKind::Directory };
+        FetchTree {
             into,
             disk,
-            watch,
+            context,
             nodes: vec![root],
             index: HashMap::new(),
             left_out: 0,
             bytes: 0,
-            dense: None,
+            max_unpacked: None,
             of: None,
         }
     }
 
-    /// The same for an archive of `packed` bytes.
-    pub(super) fn packed(mut self, packed: u64) -> Tree<'a> {
-        self.dense = Some(packed.saturating_mul(self.watch.limits.ratio).max(DENSE));
+    /// Sets the limit for an archive of `packed` bytes.
+    pub(super) fn packed(mut self, packed: u64) -> FetchTree<'a> {
+        self.max_unpacked = Some(packed.saturating_mul(self.context.limits.ratio).max(MIN_RATIO_BYTES));
         self
     }
 
-    /// The same, knowing how many bytes there will be.
-    pub(super) fn of(mut self, bytes: u64) -> Tree<'a> {
+    /// Sets how many bytes there will be, for the progress.
+    pub(super) fn of(mut self, bytes: u64) -> FetchTree<'a> {
         self.of = Some(bytes);
         self
     }
 
-    /// A directory. Those above it are made, too.
+    /// Makes a directory and those above it.
     pub(super) fn directory(&mut self, name: &[u8]) -> Result<(), FetchError> {
         let Some(parts) = self.parts(name)? else { return Ok(()) };
         let mut at = ROOT;
@@ -96,21 +96,21 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// A file, read to its end.
+    /// Writes a file, read to its end.
     pub(super) fn file(&mut self, name: &[u8], mode: u32, from: &mut dyn Read) -> Result<(), FetchError> {
-        let Some(path) = self.place(name, Kind::File)? else { return Ok(()) };
+        let Some(path) = self.add_leaf(name, FetchNodeKind::File)? else { return Ok(()) };
         let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
         let disk = self.disk;
-        let mut guard = Guard { tree: self, name, from, read: 0 };
+        let mut guard = CountingReader { tree: self, name, from, read: 0 };
         match disk.write_loosely(&path, &mut guard, mode) {
             Ok(_) => Ok(()),
             Err(error) => Err(carried(error).unwrap_or_else(|source| FetchError::Write { path, source })),
         }
     }
 
-    /// A symbolic link. Whether it stays inside is decided when everything is there.
+    /// Adds a symbolic link. Whether it stays inside is checked once every entry is there.
     pub(super) fn link(&mut self, name: &[u8], target: &[u8]) -> Result<(), FetchError> {
-        let refused = |reason| self.watch.refused(name, reason);
+        let refused = |reason| self.context.refused(name, reason);
         let text = std::str::from_utf8(target).map_err(|_| refused(Refusal::NotUtf8))?;
         let out = || refused(Refusal::LinkOut(text.to_owned()));
         if text.is_empty() || text.starts_with('/') || text.contains('\\') || has_drive(text) {
@@ -122,19 +122,19 @@ impl<'a> Tree<'a> {
         if text.len() > MAX_NAME {
             return Err(refused(Refusal::TooLong));
         }
-        self.place(name, Kind::Link(text.into())).map(|_| ())
+        self.add_leaf(name, FetchNodeKind::Link(text.into())).map(|_| ())
     }
 
-    /// A hard link: a copy of a file that came before.
+    /// Writes a hard link, as a copy of a file that came before.
     pub(super) fn copy(&mut self, name: &[u8], mode: u32, earlier: &[u8]) -> Result<(), FetchError> {
         let text = || String::from_utf8_lossy(earlier).into_owned();
-        let not_there = |tree: &Tree<'_>| tree.watch.refused(name, Refusal::HardLink(text()));
+        let not_there = |tree: &FetchTree<'_>| tree.context.refused(name, Refusal::HardLink(text()));
         let parts = self.parts(earlier).map_err(|_| not_there(self))?.ok_or_else(|| not_there(self))?;
         let mut at = ROOT;
         for part in &parts {
             at = self.child(at, part).ok_or_else(|| not_there(self))?;
         }
-        if !matches!(self.nodes[at].kind, Kind::File) {
+        if !matches!(self.nodes[at].kind, FetchNodeKind::File) {
             return Err(not_there(self));
         }
         // All above it are directories of ours: there is no link yet.
@@ -143,31 +143,31 @@ impl<'a> Tree<'a> {
         self.file(name, mode, &mut file)
     }
 
-    /// Makes the links, now that what they lead to is known.
+    /// Makes the links, now that their targets are known.
     pub(super) fn finish(self) -> Result<(), FetchError> {
         for (at, node) in self.nodes.iter().enumerate() {
-            let Kind::Link(target) = &node.kind else { continue };
-            self.watch.check()?;
+            let FetchNodeKind::Link(target) = &node.kind else { continue };
+            self.context.check()?;
             if let Err(reason) = self.resolve(node.parent, target) {
-                return Err(self.watch.refused(self.name(at).as_bytes(), reason));
+                return Err(self.context.refused(self.name(at).as_bytes(), reason));
             }
         }
         // Only when all of them are good is the first one made.
         for (at, node) in self.nodes.iter().enumerate() {
-            let Kind::Link(target) = &node.kind else { continue };
+            let FetchNodeKind::Link(target) = &node.kind else { continue };
             let path = self.path(at);
             self.disk.symlink(Path::new(&**target), &path).map_err(|source| FetchError::Write { path, source })?;
         }
         Ok(())
     }
 
-    /// The parts of a name, or `None` for what is left out.
+    /// Splits a name into its parts; `None` for an entry that is left out.
     fn parts<'n>(&mut self, name: &'n [u8]) -> Result<Option<Vec<&'n str>>, FetchError> {
-        self.watch.check()?;
-        let parts = parts(name, self.watch.limits.depth).map_err(|reason| self.watch.refused(name, reason))?;
-        // What git keeps for itself is no part of a skill, and its hooks and settings would run programs.
+        self.context.check()?;
+        let parts = parts(name, self.context.limits.depth).map_err(|reason| self.context.refused(name, reason))?;
+        // Git's own directory is no part of a skill, and its hooks and settings would run programs.
         if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
-            tracing::debug!(from = %self.watch.from, "an entry below .git is left out");
+            tracing::debug!(from = %self.context.from, "an entry below .git is left out");
             self.left_out += 1;
             self.count()?;
             return Ok(None);
@@ -175,49 +175,51 @@ impl<'a> Tree<'a> {
         Ok(Some(parts))
     }
 
-    /// Where a new file or link goes; its directories are made. `None` for what is left out.
-    fn place(&mut self, name: &[u8], kind: Kind) -> Result<Option<PathBuf>, FetchError> {
+    /// Adds a file or a link, makes its directories, and returns its path. `None` for an entry that is left out.
+    fn add_leaf(&mut self, name: &[u8], kind: FetchNodeKind) -> Result<Option<PathBuf>, FetchError> {
         let Some(parts) = self.parts(name)? else { return Ok(None) };
         let Some((last, above)) = parts.split_last() else {
-            return Err(self.watch.refused(name, Refusal::EmptyPart));
+            return Err(self.context.refused(name, Refusal::EmptyPart));
         };
         let mut at = ROOT;
         for part in above {
             at = self.enter(at, part, name)?;
         }
         if self.known(at, last, name)?.is_some() {
-            return Err(self.watch.refused(name, Refusal::Twice));
+            return Err(self.context.refused(name, Refusal::Twice));
         }
         let at = self.add(at, last, kind)?;
         Ok(Some(self.path(at)))
     }
 
-    /// Goes into a directory, making it if it is new.
+    /// Returns the node of a directory, which is made if it is new.
     fn enter(&mut self, parent: usize, part: &str, name: &[u8]) -> Result<usize, FetchError> {
         if let Some(at) = self.known(parent, part, name)? {
             return match self.nodes[at].kind {
-                Kind::Directory => Ok(at),
-                Kind::File | Kind::Link(_) => Err(self.watch.refused(name, Refusal::Through(self.name(at)))),
+                FetchNodeKind::Directory => Ok(at),
+                FetchNodeKind::File | FetchNodeKind::Link(_) => {
+                    Err(self.context.refused(name, Refusal::Through(self.name(at))))
+                }
             };
         }
-        let at = self.add(parent, part, Kind::Directory)?;
+        let at = self.add(parent, part, FetchNodeKind::Directory)?;
         let path = self.path(at);
         self.disk.create_dir(&path).map_err(|source| FetchError::Write { path, source })?;
         Ok(at)
     }
 
-    /// What stands under exactly this name. One that some file systems would take for it is an error.
+    /// Returns the node of exactly this name. One that some file systems would take for it is an error.
     fn known(&self, parent: usize, part: &str, name: &[u8]) -> Result<Option<usize>, FetchError> {
         match self.index.get(&(parent, folded(part))) {
             Some(&at) if *self.nodes[at].name == *part => Ok(Some(at)),
-            Some(&at) => Err(self.watch.refused(name, Refusal::Collides(self.name(at)))),
+            Some(&at) => Err(self.context.refused(name, Refusal::Collides(self.name(at)))),
             None => Ok(None),
         }
     }
 
-    fn add(&mut self, parent: usize, part: &str, kind: Kind) -> Result<usize, FetchError> {
+    fn add(&mut self, parent: usize, part: &str, kind: FetchNodeKind) -> Result<usize, FetchError> {
         let at = self.nodes.len();
-        self.nodes.push(Node { parent, name: part.into(), kind });
+        self.nodes.push(FetchNode { parent, name: part.into(), kind });
         self.index.insert((parent, folded(part)), at);
         self.count()?;
         Ok(at)
@@ -228,19 +230,19 @@ impl<'a> Tree<'a> {
     }
 
     fn count(&self) -> Result<(), FetchError> {
-        let most = self.watch.limits.entries;
-        if self.entries() > most {
-            return Err(self.watch.exceeded(Exceeded::Entries(most)));
+        let max = self.context.limits.entries;
+        if self.entries() > max {
+            return Err(self.context.exceeded(Exceeded::Entries(max)));
         }
-        self.news();
+        self.report();
         Ok(())
     }
 
-    fn news(&self) {
-        self.watch.say(News::Unpacking { entries: self.entries() as u64, bytes: self.bytes, of: self.of });
+    fn report(&self) {
+        self.context.report(FetchEvent::Unpacking { entries: self.entries() as u64, bytes: self.bytes, of: self.of });
     }
 
-    /// Where a link leads: `Ok` if it stays inside all the way, whether something is there or not.
+    /// Resolves a link: `Ok` if it stays inside all the way, whether its target exists or not.
     fn resolve(&self, from: usize, target: &str) -> Result<(), Refusal> {
         let mut at = from;
         let (mut hops, mut steps) = (0, 0);
@@ -255,8 +257,8 @@ impl<'a> Tree<'a> {
                 ".." if at == ROOT => return Err(Refusal::LinkOut(target.to_owned())),
                 ".." => at = self.nodes[at].parent,
                 name => match self.child(at, name).map(|child| (child, &self.nodes[child].kind)) {
-                    Some((child, Kind::Directory)) => at = child,
-                    Some((_, Kind::Link(next))) => {
+                    Some((child, FetchNodeKind::Directory)) => at = child,
+                    Some((_, FetchNodeKind::Link(next))) => {
                         hops += 1;
                         if hops > MAX_HOPS {
                             return Err(Refusal::LinkCircle(target.to_owned()));
@@ -265,11 +267,11 @@ impl<'a> Tree<'a> {
                             rest.push_front(part);
                         }
                     }
-                    // Nothing is there. A way on that goes up again could mean anything once something is.
-                    Some((_, Kind::File)) | None if rest.contains(&"..") => {
+                    // Nothing is there. A path that goes up again from here could lead anywhere once something is.
+                    Some((_, FetchNodeKind::File)) | None if rest.contains(&"..") => {
                         return Err(Refusal::LinkOut(target.to_owned()));
                     }
-                    Some((_, Kind::File)) | None => return Ok(()),
+                    Some((_, FetchNodeKind::File)) | None => return Ok(()),
                 },
             }
         }
@@ -281,7 +283,7 @@ impl<'a> Tree<'a> {
         (*self.nodes[at].name == *name).then_some(at)
     }
 
-    /// A node's name from the root.
+    /// Returns a node's name from the root.
     fn name(&self, mut at: usize) -> String {
         let mut parts = Vec::new();
         while at != ROOT {
@@ -297,7 +299,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The parts of an entry's name, if it is a plain relative one.
+/// Splits an entry's name into its parts, if it is a plain relative one.
 fn parts(name: &[u8], depth: usize) -> Result<Vec<&str>, Refusal> {
     let text = std::str::from_utf8(name).map_err(|_| Refusal::NotUtf8)?;
     if text.chars().any(char::is_control) {
@@ -337,7 +339,7 @@ fn has_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// A name as file systems see it that do not tell case, or the forms of a letter, apart.
+/// Folds a name as file systems do that ignore case or the Unicode form of letters.
 fn folded(part: &str) -> Box<str> {
     if part.is_ascii() {
         return part.to_ascii_lowercase().into();
@@ -345,43 +347,43 @@ fn folded(part: &str) -> Box<str> {
     part.nfc().flat_map(char::to_lowercase).nfc().collect::<String>().into()
 }
 
-/// Reads a file's bytes, and stops when there are too many of them, or somebody says so.
-struct Guard<'t, 'a> {
-    tree: &'t mut Tree<'a>,
+/// Reads and counts a file's bytes, and stops when there are too many of them or the fetch is cancelled.
+struct CountingReader<'t, 'a> {
+    tree: &'t mut FetchTree<'a>,
     name: &'t [u8],
     from: &'t mut dyn Read,
     read: u64,
 }
 
-impl Guard<'_, '_> {
+impl CountingReader<'_, '_> {
     fn count(&mut self, count: usize) -> Result<(), FetchError> {
-        let Tree { watch, .. } = *self.tree;
-        let limits = watch.limits;
+        let FetchTree { context, .. } = *self.tree;
+        let limits = context.limits;
         self.read += count as u64;
         self.tree.bytes += count as u64;
         if self.read > limits.file_bytes {
             let entry = String::from_utf8_lossy(self.name).into_owned();
-            return Err(watch.exceeded(Exceeded::FileBytes { entry, limit: limits.file_bytes }));
+            return Err(context.exceeded(Exceeded::FileBytes { entry, limit: limits.file_bytes }));
         }
         if self.tree.bytes > limits.bytes {
-            return Err(watch.exceeded(Exceeded::Bytes(limits.bytes)));
+            return Err(context.exceeded(Exceeded::Bytes(limits.bytes)));
         }
-        if self.tree.dense.is_some_and(|most| self.tree.bytes > most) {
-            return Err(watch.exceeded(Exceeded::Ratio(limits.ratio)));
+        if self.tree.max_unpacked.is_some_and(|max| self.tree.bytes > max) {
+            return Err(context.exceeded(Exceeded::Ratio(limits.ratio)));
         }
-        self.tree.news();
+        self.tree.report();
         Ok(())
     }
 }
 
-impl Read for Guard<'_, '_> {
+impl Read for CountingReader<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.tree.watch.check().map_err(carry)?;
+        self.tree.context.check().map_err(carry)?;
         match self.from.read(buffer) {
             Ok(count) => self.count(count).map(|()| count).map_err(carry),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            // Marked as the source's fault: what is not marked is the disk's.
-            Err(error) => Err(carry(self.tree.watch.unreadable(error))),
+            // Marked as an error of the source: those without a mark are the disk's.
+            Err(error) => Err(carry(self.tree.context.unreadable(error))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can be known to fail before anything is decided.
+//! Checks before a change is decided: failures that can be known beforehand.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -6,26 +6,27 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use super::Journal;
-use crate::{Place, RegistryError};
+use crate::{RegistryError, RegistryLocation};
 
 impl Journal {
-    /// Refuses what could never be carried out: from another file system nothing can be moved, and neither into nor out of
-    /// a directory that must not be written to. What only trying shows is undone.
-    pub(crate) fn check(&self, place: &Place) -> Result<(), RegistryError> {
-        let inner = place.inner();
-        let mut dirs = vec![place.dir().to_owned(), inner.clone(), place.staging(), place.trash()];
+    /// Refuses a change that could never be carried out: nothing can be moved from another file system, and neither
+    /// into nor out of a directory that is not writable. A failure that only shows while the change is carried out is
+    /// undone.
+    pub(crate) fn check(&self, location: &RegistryLocation) -> Result<(), RegistryError> {
+        let inner = location.inner();
+        let mut dirs = vec![location.dir().to_owned(), inner.clone(), location.staging(), location.trash()];
         for step in &self.moves {
-            dirs.push(place.kind_dir(step.kind));
-            dirs.extend(step.was.map(|was| place.kind_dir(was)));
-            dirs.extend(step.was.filter(|_| step.goes).map(|was| place.target(was, &step.name)));
+            dirs.push(location.kind_dir(step.kind));
+            dirs.extend(step.was.map(|was| location.kind_dir(was)));
+            dirs.extend(step.was.filter(|_| step.goes).map(|was| location.target(was, &step.name)));
             if let Some(number) = step.comes.as_ref().and_then(|coming| coming.from_trash.as_ref()) {
-                dirs.extend([place.trash().join(number), place.trash().join(number).join(&step.name)]);
+                dirs.extend([location.trash().join(number), location.trash().join(number).join(&step.name)]);
             }
         }
         dirs.sort();
         dirs.dedup();
         one_device(&inner, &dirs)?;
-        // What is moved must be writable itself: it gets another directory above it.
+        // A directory that is moved must be writable itself: its parent changes.
         let dirs = dirs.iter().filter(|dir| dir.symlink_metadata().is_ok_and(|found| found.is_dir()));
         dirs.map(|dir| (dir, access(dir, Access::WRITE_OK | Access::EXEC_OK)))
             .try_for_each(|(dir, allowed)| allowed.map_err(|error| RegistryError::file("write to", dir, error.into())))

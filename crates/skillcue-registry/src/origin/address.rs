@@ -1,10 +1,10 @@
-//! Addresses of git repositories, with what stands behind them.
+//! Addresses of git repositories, with the path and the ref that follow them.
 
 use skillcue_base::Shown;
 
-use super::{Origin, OriginError, is_archive};
+use super::{InstallOrigin, OriginError, is_archive};
 
-/// What git is told about hosts and users, so that none of it is an option or a command.
+/// The schemes that git is given: none of them runs a program of its own.
 const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 
 /// A repository, a directory in it, and a ref.
@@ -14,9 +14,9 @@ pub(super) struct Address {
     reference: Option<String>,
 }
 
-impl From<Address> for Origin {
-    fn from(Address { url, subdir, reference }: Address) -> Origin {
-        Origin::Git { url, reference, subdir }
+impl From<Address> for InstallOrigin {
+    fn from(Address { url, subdir, reference }: Address) -> InstallOrigin {
+        InstallOrigin::Git { url, reference, subdir }
     }
 }
 
@@ -83,7 +83,7 @@ impl Address {
             let message = format!("{} is neither a path that is there nor owner/repo on GitHub", Shown(text));
             return Err(OriginError::new(message, "check the path, or write the whole URL of the repository"));
         }
-        // Both `owner/repo/` and `owner/repo//path` are surely meant well.
+        // Both `owner/repo/` and `owner/repo//path` are accepted.
         let subdir = subdir.map(|subdir| subdir.trim_matches('/')).filter(|subdir| !subdir.is_empty());
         Ok(Address {
             url: format!("https://github.com/{owner}/{repository}.git"),
@@ -92,7 +92,7 @@ impl Address {
         })
     }
 
-    /// A repository and the `[//subdir][@ref]` behind it.
+    /// Parses the `[//subdir][@ref]` behind a repository's URL.
     pub(super) fn with_tail(url: String, tail: &str) -> Result<Address, OriginError> {
         let (subdir, reference) = match tail.strip_prefix("//") {
             None if tail.is_empty() => (None, None),
@@ -111,7 +111,7 @@ impl Address {
     }
 }
 
-/// A page of GitHub or GitLab: the repository, or a directory at some ref.
+/// Parses the address of a page of GitHub or GitLab: the repository, or a directory at some ref.
 fn page(host: &str, path: &str, text: &str) -> Result<Address, OriginError> {
     plain_address(path, text)?;
     let marker = if host == "gitlab.com" { "/-/" } else { "/" };
@@ -160,7 +160,7 @@ fn page(host: &str, path: &str, text: &str) -> Result<Address, OriginError> {
     })
 }
 
-/// Where a path that names a repository by `.git` stops doing so.
+/// Returns the end of the part of a path that names a repository by `.git`.
 pub(super) fn repository_end(text: &str) -> Option<usize> {
     text.match_indices(".git").map(|(at, found)| at + found.len()).find(|&end| {
         let rest = &text[end..];
@@ -168,7 +168,7 @@ pub(super) fn repository_end(text: &str) -> Option<usize> {
     })
 }
 
-/// The same for one that does not: the first `//`, or the first `@` inside of a part.
+/// Like `repository_end`; without `.git`, the first `//`, or the first `@` inside a part.
 fn end_of_repository(path: &str) -> usize {
     let plain = || {
         let reference = split_reference(path).map_or(path.len(), |(front, _)| front.len());
@@ -177,7 +177,7 @@ fn end_of_repository(path: &str) -> usize {
     repository_end(path).unwrap_or_else(plain)
 }
 
-/// What stands before and behind the first `@` that does not start a part.
+/// Splits a text at the first `@` that does not start a part.
 fn split_reference(text: &str) -> Option<(&str, &str)> {
     let inner = |at: &usize| *at > 0 && !text[..*at].ends_with('/');
     let at = text.match_indices('@').map(|(at, _)| at).find(inner)?;
@@ -187,7 +187,7 @@ fn split_reference(text: &str) -> Option<(&str, &str)> {
 fn plain_address(path: &str, text: &str) -> Result<(), OriginError> {
     if path.contains(['#', '?', '\\', ' ']) {
         let message = format!("{} has characters that no address of a repository has", Shown(text));
-        return Err(OriginError::new(message, "leave out what stands behind `#` or `?`; a ref is written @ref"));
+        return Err(OriginError::new(message, "leave out the part from `#` or `?` on; a ref is written @ref"));
     }
     Ok(())
 }
@@ -253,12 +253,12 @@ fn is_repository(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// A directory of a repository as it was written.
+/// Decodes a directory of a repository as it was written.
 fn subdir_of(text: &str) -> Result<String, OriginError> {
     plain_subdir(decoded(text, |c| matches!(c, '@' | '%')))
 }
 
-/// A directory as other files write it: from the root, perhaps with `./` before it.
+/// Reads a directory as other files write it: from the root, perhaps with `./` before it.
 pub(super) fn subdir_below(text: &str) -> Result<Option<String>, OriginError> {
     let text = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
     if matches!(text, "" | ".") { Ok(None) } else { plain_subdir(text.to_owned()).map(Some) }
@@ -273,7 +273,7 @@ fn plain_subdir(subdir: String) -> Result<String, OriginError> {
     Err(OriginError::new(message, "write the directory's path from the repository's root, without `.` and `..`"))
 }
 
-/// The other way round: `@` inside of a part would be taken for the start of a ref.
+/// Encodes a directory for the text form: an `@` inside a part would be taken for the start of a ref.
 pub(super) fn written(subdir: &str) -> String {
     let mut text = String::with_capacity(subdir.len());
     for c in subdir.chars() {
@@ -286,7 +286,7 @@ pub(super) fn written(subdir: &str) -> String {
     text
 }
 
-/// Percent signs of characters that `which` wants, read back.
+/// Decodes the percent-encoded characters that `which` accepts.
 fn decoded(text: &str, which: impl Fn(char) -> bool) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -306,7 +306,7 @@ fn decoded(text: &str, which: impl Fn(char) -> bool) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A ref, if it is one by git's rules.
+/// Checks that a text is a ref by git's rules.
 pub(super) fn reference_of(text: &str) -> Result<String, OriginError> {
     let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.to_ascii_lowercase().ends_with(".lock");
     let good = text != "@"

@@ -7,14 +7,14 @@ use skillcue_base::Shown;
 use skillcue_catalog::{SkillDir, plugin_roots};
 use skillcue_format::{Code, Diagnostic, MAX_FILE};
 
-use super::{FoundPlugin, LEVELS, PluginAt, Search, shown};
-use crate::marketplace::{self, Listed, Place};
+use super::{FoundPlugin, MAX_LEVELS, PluginLocation, Search, shown};
+use crate::marketplace::{self, MarketplacePlugin, PluginSource};
 
-/// Where a plugin describes itself.
+/// The file in which a plugin describes itself.
 const PLUGIN: &str = ".claude-plugin/plugin.json";
 
 impl Search {
-    /// The plugin in the directory `at`, if it describes itself.
+    /// Adds the plugin in the directory `at`, if it describes itself.
     pub(super) fn plugin(&mut self, at: &Path) {
         let Some(at) = self.inside(at) else { return };
         if self.real.join(&at).join(PLUGIN).symlink_metadata().is_err() {
@@ -31,14 +31,14 @@ impl Search {
             }
         }
         let description = self.description(&at);
-        self.add(name.into(), description, PluginAt::Here(shown(at)), skills);
+        self.add(name.into(), description, PluginLocation::Here(shown(at)), skills);
     }
 
-    /// A directory that somebody names is a skill, or holds some.
+    /// Finds the skill in a directory that a plugin names, or the skills below it.
     fn named(&mut self, at: &Path) -> Vec<usize> {
         match self.skill(at) {
             Some(skill) => vec![skill],
-            None => self.collection(at, LEVELS),
+            None => self.collection(at, MAX_LEVELS),
         }
     }
 
@@ -73,14 +73,14 @@ impl Search {
         }
     }
 
-    fn listed(&mut self, base: &Path, plugin: Listed) -> Result<(), String> {
-        let Listed { name, description, place, skills, strict } = plugin;
-        let at = match place {
-            Place::Elsewhere(origin) => {
-                self.add(name, description, PluginAt::Elsewhere(origin), Vec::new());
+    fn listed(&mut self, base: &Path, plugin: MarketplacePlugin) -> Result<(), String> {
+        let MarketplacePlugin { name, description, source, skills, strict } = plugin;
+        let at = match source {
+            PluginSource::Elsewhere(origin) => {
+                self.add(name, description, PluginLocation::Elsewhere(origin), Vec::new());
                 return Ok(());
             }
-            Place::Here(path) => self.inside(&base.join(&path)).ok_or_else(|| {
+            PluginSource::Here(path) => self.inside(&base.join(&path)).ok_or_else(|| {
                 format!("the plugin {} cannot be used: there is no directory {}", Shown(&name), Shown(&path))
             })?,
         };
@@ -94,9 +94,9 @@ impl Search {
             }
             found.extend(here);
         }
-        // Without a list, and beside one that only adds, the plugin's own skills count.
+        // Without a list, or beside a list that only adds, the plugin's own skills count.
         if skills.is_empty() || (strict && describes_itself) {
-            found.extend(self.collection(&at.join("skills"), LEVELS));
+            found.extend(self.collection(&at.join("skills"), MAX_LEVELS));
             if describes_itself {
                 let (roots, _) = plugin_roots(&self.real.join(&at));
                 for root in roots {
@@ -107,12 +107,12 @@ impl Search {
             }
         }
         let description = if description.is_empty() { self.description(&at) } else { description };
-        self.add(name, description, PluginAt::Here(shown(at)), found);
+        self.add(name, description, PluginLocation::Here(shown(at)), found);
         Ok(())
     }
 
-    /// Takes a plugin, once.
-    fn add(&mut self, name: String, description: String, at: PluginAt, mut skills: Vec<usize>) {
+    /// Adds a plugin, once.
+    fn add(&mut self, name: String, description: String, at: PluginLocation, mut skills: Vec<usize>) {
         if let Some(known) = self.plugins.iter_mut().find(|known| known.name == name && known.at == at) {
             // A marketplace often says more than the plugin itself.
             if known.description.is_empty() {
@@ -124,8 +124,8 @@ impl Search {
         skills.dedup();
         let skills = skills.into_iter().map(|skill| self.skills[skill].clone()).collect();
         let has_manifest = match &at {
-            PluginAt::Here(path) => self.real.join(path).join(PLUGIN).is_file(),
-            PluginAt::Elsewhere(_) => false,
+            PluginLocation::Here(path) => self.real.join(path).join(PLUGIN).is_file(),
+            PluginLocation::Elsewhere(_) => false,
         };
         self.plugins.push(FoundPlugin { name, description, at, has_manifest, skills });
     }

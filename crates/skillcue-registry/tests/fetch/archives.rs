@@ -1,6 +1,6 @@
-//! What holds for zip and tar alike.
+//! Behaviour that zip and tar share.
 
-use skillcue_registry::{Exceeded, FetchError, Limits, Refusal};
+use skillcue_registry::{Exceeded, FetchError, FetchLimits, Refusal};
 
 use crate::support::{Made, both, files, gzip, tree, unpack, unpack_with};
 
@@ -101,7 +101,7 @@ fn links_out_are_refused_and_none_is_made() {
         ("..", out("..")),
         ("a/../..", out("a/../..")),
         ("a/b/../../../x", out("a/b/../../../x")),
-        // Nobody knows what `..` will mean behind something that is not there.
+        // It is unknown what `..` will mean behind an entry that is not there.
         ("missing/../../x", out("missing/../../x")),
         ("missing/..", out("missing/..")),
         ("a\\..\\..", out("a\\..\\..")),
@@ -169,11 +169,11 @@ fn names_that_are_one_file_to_some_file_systems() {
 fn limits_are_counted_not_believed() {
     let entries: &[(&[u8], Made<'_>)] =
         &[(b"a/b/one", Made::File("12345")), (b"a/two", Made::File("12345")), (b"three", Made::File("12345"))];
-    let all = Limits { entries: 5, bytes: 15, file_bytes: 5, depth: 3, ..Limits::default() };
+    let all = FetchLimits { entries: 5, bytes: 15, file_bytes: 5, depth: 3, ..FetchLimits::default() };
     let table = [
-        (Limits { entries: 4, ..all }, Exceeded::Entries(4)),
-        (Limits { bytes: 14, ..all }, Exceeded::Bytes(14)),
-        (Limits { file_bytes: 4, ..all }, Exceeded::FileBytes { entry: "a/b/one".to_owned(), limit: 4 }),
+        (FetchLimits { entries: 4, ..all }, Exceeded::Entries(4)),
+        (FetchLimits { bytes: 14, ..all }, Exceeded::Bytes(14)),
+        (FetchLimits { file_bytes: 4, ..all }, Exceeded::FileBytes { entry: "a/b/one".to_owned(), limit: 4 }),
     ];
     for (name, bytes) in both(entries) {
         assert!(unpack_with(name, &bytes, &all).result.is_ok(), "{name}");
@@ -183,7 +183,7 @@ fn limits_are_counted_not_believed() {
                 other => panic!("{name}: {other:?}"),
             }
         }
-        let done = unpack_with(name, &bytes, &Limits { depth: 2, ..all });
+        let done = unpack_with(name, &bytes, &FetchLimits { depth: 2, ..all });
         assert_eq!(done.refusal(), ("a/b/one".to_owned(), Refusal::TooDeep(2)), "{name}");
     }
 }
@@ -191,7 +191,7 @@ fn limits_are_counted_not_believed() {
 #[test]
 fn a_bomb_stops_at_the_ratio() {
     let zeros = "\0".repeat(8 << 20);
-    let limits = Limits { ratio: 20, ..Limits::default() };
+    let limits = FetchLimits { ratio: 20, ..FetchLimits::default() };
     for (name, bytes) in both(&[(b"bomb", Made::File(&zeros))]) {
         assert!(bytes.len() < 50_000, "{name} is {} bytes", bytes.len());
         let done = unpack_with(name, &bytes, &limits);
@@ -255,6 +255,6 @@ fn the_name_must_say_what_it_is() {
     {
         assert!(matches!(unpack(name, bytes).result, Err(FetchError::Damaged { .. })), "{name}");
     }
-    // What is packed is no tar.
+    // The packed bytes are no tar.
     assert!(matches!(unpack("a.tgz", &gzip(b"text")).result, Err(FetchError::Damaged { .. })));
 }

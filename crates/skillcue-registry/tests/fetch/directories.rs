@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use skillcue_registry::{Disk, Exceeded, FetchError, Limits, Origin, Refusal, Seam, Step, fetch};
+use skillcue_registry::{Disk, DiskStep, Exceeded, FetchError, FetchLimits, InstallOrigin, Refusal, Seam, fetch};
 use tempfile::TempDir;
 
-use crate::support::{Done, files, get, no_git, tree};
+use crate::support::{FetchResult, files, get, no_git, tree};
 
 fn source() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -19,12 +19,12 @@ fn source() -> TempDir {
     dir
 }
 
-fn copy(from: &Path) -> Done {
-    copy_with(from, &Limits::default(), &Disk::default())
+fn copy(from: &Path) -> FetchResult {
+    copy_with(from, &FetchLimits::default(), &Disk::default())
 }
 
-fn copy_with(from: &Path, limits: &Limits, disk: &Disk) -> Done {
-    get(&Origin::Directory { path: from.to_path_buf() }, limits, disk, &no_git(), &())
+fn copy_with(from: &Path, limits: &FetchLimits, disk: &Disk) -> FetchResult {
+    get(&InstallOrigin::Directory { path: from.to_path_buf() }, limits, disk, &no_git(), &())
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn links_out_are_refused() {
         assert_eq!(entry, "pdf/loop");
         assert!(matches!(reason, Refusal::LinkOut(_) | Refusal::LinkCircle(_)), "{target}: {reason}");
     }
-    // What stays inside of a repository may lead out of the one skill that is installed.
+    // A link that stays inside a repository may lead out of the one skill that is installed.
     let from = source();
     std::fs::write(from.path().join("shared.md"), "text").unwrap();
     symlink("../shared.md", from.path().join("pdf/shared.md")).unwrap();
@@ -86,8 +86,8 @@ fn an_archive_that_is_no_file_is_not_waited_for() {
     mknodat(CWD, from.path().join("pipe.zip"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     std::fs::create_dir(from.path().join("dir.zip")).unwrap();
     for name in ["pipe.zip", "dir.zip"] {
-        let origin = Origin::Archive { path: from.path().join(name) };
-        let done = get(&origin, &Limits::default(), &Disk::default(), &no_git(), &());
+        let origin = InstallOrigin::Archive { path: from.path().join(name) };
+        let done = get(&origin, &FetchLimits::default(), &Disk::default(), &no_git(), &());
         assert!(done.error().ends_with("it is no regular file"), "{}", done.error());
     }
 }
@@ -105,16 +105,16 @@ fn names_that_no_skill_has() {
 #[test]
 fn limits_hold() {
     let from = source();
-    let all = Limits { entries: 3, bytes: 5, file_bytes: 5, depth: 2, ..Limits::default() };
+    let all = FetchLimits { entries: 3, bytes: 5, file_bytes: 5, depth: 2, ..FetchLimits::default() };
     assert!(copy_with(from.path(), &all, &Disk::default()).result.is_ok());
-    let exceeded = |limits: Limits| match copy_with(from.path(), &limits, &Disk::default()).result {
+    let exceeded = |limits: FetchLimits| match copy_with(from.path(), &limits, &Disk::default()).result {
         Err(FetchError::TooMuch { exceeded, .. }) => exceeded,
         other => panic!("{other:?}"),
     };
-    assert_eq!(exceeded(Limits { entries: 2, ..all }), Exceeded::Entries(2));
-    assert_eq!(exceeded(Limits { bytes: 4, ..all }), Exceeded::Bytes(4));
-    assert!(matches!(exceeded(Limits { file_bytes: 4, ..all }), Exceeded::FileBytes { .. }));
-    let done = copy_with(from.path(), &Limits { depth: 1, ..all }, &Disk::default());
+    assert_eq!(exceeded(FetchLimits { entries: 2, ..all }), Exceeded::Entries(2));
+    assert_eq!(exceeded(FetchLimits { bytes: 4, ..all }), Exceeded::Bytes(4));
+    assert!(matches!(exceeded(FetchLimits { file_bytes: 4, ..all }), Exceeded::FileBytes { .. }));
+    let done = copy_with(from.path(), &FetchLimits { depth: 1, ..all }, &Disk::default());
     assert_eq!(done.refusal().1, Refusal::TooDeep(1));
 }
 
@@ -123,8 +123,8 @@ fn a_target_below_the_source_is_no_part_of_it() {
     let from = source();
     let into = from.path().join("pdf/stage/into");
     std::fs::create_dir_all(&into).unwrap();
-    let origin = Origin::Directory { path: from.path().to_path_buf() };
-    fetch(&origin, &into, &Disk::default(), &Limits::default(), &no_git(), &()).unwrap();
+    let origin = InstallOrigin::Directory { path: from.path().to_path_buf() };
+    fetch(&origin, &into, &Disk::default(), &FetchLimits::default(), &no_git(), &()).unwrap();
     assert_eq!(tree(&into).into_keys().collect::<Vec<_>>(), ["pdf", "pdf/SKILL.md", "pdf/scripts", "pdf/stage"]);
 }
 
@@ -132,7 +132,7 @@ fn a_target_below_the_source_is_no_part_of_it() {
 struct Writer(PathBuf);
 
 impl Seam for Writer {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         // Once: what grows for ever would be stopped by a limit.
         if step.call == "write" && step.path.ends_with("SKILL.md") && self.0.metadata()?.len() == 5 {
             std::fs::File::options().append(true).open(&self.0)?.write_all(b", and more")?;
@@ -145,7 +145,7 @@ impl Seam for Writer {
 fn what_changes_meanwhile_is_an_error() {
     let from = source();
     let file = from.path().join("pdf/SKILL.md");
-    let done = copy_with(from.path(), &Limits::default(), &Disk::with_seam(Arc::new(Writer(file.clone()))));
+    let done = copy_with(from.path(), &FetchLimits::default(), &Disk::with_seam(Arc::new(Writer(file.clone()))));
     assert!(matches!(&done.result, Err(FetchError::Changed { path }) if *path == file), "{:?}", done.result);
 }
 
@@ -153,7 +153,7 @@ fn what_changes_meanwhile_is_an_error() {
 struct Swapper(PathBuf);
 
 impl Seam for Swapper {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         if step.call == "mkdir" && step.path.ends_with("pdf") {
             std::fs::remove_file(&self.0)?;
             mknodat(CWD, &self.0, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
@@ -166,7 +166,7 @@ impl Seam for Swapper {
 fn a_pipe_put_there_meanwhile_is_refused_too() {
     let from = source();
     let file = from.path().join("pdf/SKILL.md");
-    let done = copy_with(from.path(), &Limits::default(), &Disk::with_seam(Arc::new(Swapper(file.clone()))));
+    let done = copy_with(from.path(), &FetchLimits::default(), &Disk::with_seam(Arc::new(Swapper(file.clone()))));
     assert!(file.symlink_metadata().unwrap().file_type().is_fifo(), "it was swapped");
     assert_eq!(done.refusal(), ("pdf/SKILL.md".to_owned(), Refusal::Special("a named pipe")));
 }

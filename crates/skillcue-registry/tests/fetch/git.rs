@@ -8,12 +8,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use skillcue_registry::{Disk, FetchError, Git, Limits, Origin};
+use skillcue_registry::{Disk, FetchError, FetchLimits, GitProgram, InstallOrigin};
 use tempfile::TempDir;
 
-use crate::support::{Done, files, get, no_git};
+use crate::support::{FetchResult, files, get, no_git};
 
-/// Nobody's own settings, and a name for commits.
+/// An environment without a user's settings, and with a name for commits.
 fn env(dir: &Path) -> Vec<(OsString, OsString)> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let pairs: [(&str, OsString); 8] = [
@@ -29,7 +29,7 @@ fn env(dir: &Path) -> Vec<(OsString, OsString)> {
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// A repository `o/r.git`, and the settings of whoever fetches from it.
+/// A repository `o/r.git`, and the settings of the user that fetches from it.
 struct Repo {
     dir: TempDir,
     env: Vec<(OsString, OsString)>,
@@ -78,9 +78,9 @@ impl Repo {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// More settings for whoever fetches.
-    fn settings(&self, settings: &[(&str, &str)]) -> Git {
-        let mut git = Git { program: "git".into(), env: self.env.clone() };
+    /// More settings for the user that fetches.
+    fn settings(&self, settings: &[(&str, &str)]) -> GitProgram {
+        let mut git = GitProgram { program: "git".into(), env: self.env.clone() };
         git.env.push(("GIT_CONFIG_COUNT".into(), settings.len().to_string().into()));
         for (number, (key, value)) in settings.iter().enumerate() {
             git.env.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
@@ -89,21 +89,21 @@ impl Repo {
         git
     }
 
-    fn fetch(&self, text: &str) -> Done {
+    fn fetch(&self, text: &str) -> FetchResult {
         self.fetch_with(text, &[])
     }
 
-    fn fetch_with(&self, text: &str, settings: &[(&str, &str)]) -> Done {
-        let origin = Origin::parse(text, Path::new("/nowhere")).unwrap();
-        get(&origin, &Limits::default(), &Disk::default(), &self.settings(settings), &())
+    fn fetch_with(&self, text: &str, settings: &[(&str, &str)]) -> FetchResult {
+        let origin = InstallOrigin::parse(text, Path::new("/nowhere")).unwrap();
+        get(&origin, &FetchLimits::default(), &Disk::default(), &self.settings(settings), &())
     }
 }
 
-fn commit_of(done: &Done) -> String {
+fn commit_of(done: &FetchResult) -> String {
     done.result.as_ref().unwrap_or_else(|error| panic!("{error}")).commit.clone().unwrap()
 }
 
-fn text(done: &Done) -> BTreeMap<String, String> {
+fn text(done: &FetchResult) -> BTreeMap<String, String> {
     done.tree()
 }
 
@@ -257,10 +257,10 @@ fn archives_rules_hold_for_repositories() {
     repo.write("one", "12345");
     repo.write("two", "12345");
     repo.commit("one");
-    let origin = Origin::parse(&repo.url(), Path::new("/")).unwrap();
+    let origin = InstallOrigin::parse(&repo.url(), Path::new("/")).unwrap();
     let table = [
-        (Limits { entries: 1, ..Limits::default() }, "it has more than 1 files and directories"),
-        (Limits { file_bytes: 4, ..Limits::default() }, "one has more than 4 bytes"),
+        (FetchLimits { entries: 1, ..FetchLimits::default() }, "it has more than 1 files and directories"),
+        (FetchLimits { file_bytes: 4, ..FetchLimits::default() }, "one has more than 4 bytes"),
     ];
     for (limits, said) in table {
         let done = get(&origin, &limits, &Disk::default(), &repo.settings(&[]), &());
@@ -295,8 +295,8 @@ fn what_is_not_there() {
 
 #[test]
 fn no_git_at_all() {
-    let origin = Origin::parse("o/r", Path::new("/nowhere")).unwrap();
-    let done = get(&origin, &Limits::default(), &Disk::default(), &no_git(), &());
+    let origin = InstallOrigin::parse("o/r", Path::new("/nowhere")).unwrap();
+    let done = get(&origin, &FetchLimits::default(), &Disk::default(), &no_git(), &());
     assert!(matches!(done.result, Err(FetchError::NoGit { .. })));
     assert_eq!(done.error(), "cannot start /nonexistent/git: no such file or directory");
 }
@@ -317,18 +317,18 @@ fn nothing_else_is_ever_run() {
     assert!(ran(&["-c", "protocol.ext.allow=always", "ls-remote", &touch]));
     // By hand, though it would never parse.
     for url in [touch.clone(), format!("--upload-pack=touch {}", trace.display())] {
-        let origin = Origin::Git { url, reference: None, subdir: None };
-        let done = get(&origin, &Limits::default(), &Disk::default(), &repo.settings(&[]), &());
+        let origin = InstallOrigin::Git { url, reference: None, subdir: None };
+        let done = get(&origin, &FetchLimits::default(), &Disk::default(), &repo.settings(&[]), &());
         assert!(matches!(done.result, Err(FetchError::Git { .. })), "{:?}", done.result);
     }
     // Through settings that would allow it.
     let instead = format!("url.{touch}.insteadOf");
     let mut git = repo.settings(&[(&instead, "https://host/"), ("protocol.ext.allow", "always")]);
     git.env.push(("GIT_ALLOW_PROTOCOL".into(), "ext:https:file".into()));
-    let origin = Origin::parse("https://host/r.git", Path::new("/")).unwrap();
-    let done = get(&origin, &Limits::default(), &Disk::default(), &git, &());
+    let origin = InstallOrigin::parse("https://host/r.git", Path::new("/")).unwrap();
+    let done = get(&origin, &FetchLimits::default(), &Disk::default(), &git, &());
     assert!(done.error().contains("'ext' not allowed"), "{}", done.error());
-    // Hooks of the person who fetches.
+    // Hooks of the user that fetches.
     let hooks = repo.dir.path().join("hooks");
     std::fs::create_dir(&hooks).unwrap();
     for hook in ["reference-transaction", "post-checkout", "post-merge"] {

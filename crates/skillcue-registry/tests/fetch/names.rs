@@ -1,7 +1,7 @@
 //! Whatever an entry is called, nothing is made outside.
 
 use proptest::prelude::*;
-use skillcue_registry::Origin;
+use skillcue_registry::InstallOrigin;
 
 use crate::support::{Made, both, tree, unpack};
 
@@ -46,12 +46,12 @@ proptest! {
         "(\\./|\\.\\./|/|https://|ssh://git@|git@|file:///)?[a-z@./:%~-]{1,20}(\\.git|\\.zip|\\.tgz)?(//[a-z@%/]{1,8})?(@[a-z@/.0-9-]{1,8})?",
     ]) {
         let cwd = std::path::Path::new("/nowhere/at all");
-        if let Ok(origin) = Origin::parse(&text, cwd) {
+        if let Ok(origin) = InstallOrigin::parse(&text, cwd) {
             let written = origin.to_string();
-            let again = Origin::parse(&written, std::path::Path::new("/elsewhere"));
+            let again = InstallOrigin::parse(&written, std::path::Path::new("/elsewhere"));
             prop_assert_eq!(again.as_ref(), Ok(&origin));
             let json = serde_json::to_string(&origin).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Origin>(&json).unwrap(), origin);
+            prop_assert_eq!(serde_json::from_str::<InstallOrigin>(&json).unwrap(), origin);
         }
     }
 }

@@ -1,25 +1,25 @@
-//! What people write.
+//! Origins as people write them.
 
 use std::path::{Path, PathBuf};
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::Origin;
+use skillcue_registry::InstallOrigin;
 
-fn parse(text: &str) -> Origin {
-    Origin::parse(text, Path::new("/cwd")).unwrap_or_else(|error| panic!("{text}: {error}"))
+fn parse(text: &str) -> InstallOrigin {
+    InstallOrigin::parse(text, Path::new("/cwd")).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn git(url: &str, subdir: Option<&str>, reference: Option<&str>) -> Origin {
+fn git(url: &str, subdir: Option<&str>, reference: Option<&str>) -> InstallOrigin {
     let (reference, subdir) = (reference.map(str::to_owned), subdir.map(str::to_owned));
-    Origin::Git { url: url.to_owned(), reference, subdir }
+    InstallOrigin::Git { url: url.to_owned(), reference, subdir }
 }
 
-fn dir(path: &str) -> Origin {
-    Origin::Directory { path: PathBuf::from(path) }
+fn dir(path: &str) -> InstallOrigin {
+    InstallOrigin::Directory { path: PathBuf::from(path) }
 }
 
-fn archive(path: &str) -> Origin {
-    Origin::Archive { path: PathBuf::from(path) }
+fn archive(path: &str) -> InstallOrigin {
+    InstallOrigin::Archive { path: PathBuf::from(path) }
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_is_not_understood() {
         "https://github.com/o/r/blob/main/README.md",
         "https://github.com/o/r/tree/main/../x",
     ] {
-        let error = Origin::parse(text, Path::new("/cwd")).expect_err(text);
+        let error = InstallOrigin::parse(text, Path::new("/cwd")).expect_err(text);
         assert!(error.hint().is_some() && !error.to_string().contains('\n'), "{text}");
     }
 }
@@ -146,7 +146,7 @@ fn what_is_not_understood() {
 #[test]
 fn secrets_are_neither_kept_nor_shown() {
     for text in ["https://me:hunter2@host/r.git", "https://hunter2@host/r.git", "ssh://me:hunter2@host/r.git"] {
-        let error = Origin::parse(text, Path::new("/cwd")).unwrap_err();
+        let error = InstallOrigin::parse(text, Path::new("/cwd")).unwrap_err();
         assert!(!error.to_string().contains("hunter2") && !error.hint().unwrap().contains("hunter2"), "{error}");
     }
 }
@@ -156,21 +156,21 @@ fn a_directory_that_is_there_wins_over_what_else_it_might_be() {
     let tmp = tempfile::tempdir().unwrap();
     let real = |name: &str| {
         std::fs::create_dir_all(tmp.path().join(name)).unwrap();
-        Origin::parse(name, tmp.path()).unwrap()
+        InstallOrigin::parse(name, tmp.path()).unwrap()
     };
     for name in ["o/r", "pdf", "x.zip", "github.com/o/r"] {
         let origin = real(name);
-        assert_eq!(origin, Origin::Directory { path: tmp.path().join(name) });
+        assert_eq!(origin, InstallOrigin::Directory { path: tmp.path().join(name) });
         // Written down, it stays a directory, whatever becomes of the disk.
         let json = serde_json::to_string(&origin).unwrap();
-        assert_eq!(serde_json::from_str::<Origin>(&json).unwrap(), origin, "{json}");
+        assert_eq!(serde_json::from_str::<InstallOrigin>(&json).unwrap(), origin, "{json}");
     }
-    // What ends in .git is a repository; with a slash it is the directory.
+    // A path that ends in .git is a repository; with a slash it is the directory.
     let url = tmp.path().join("o/bare.git").to_str().unwrap().to_owned();
     assert_eq!(real("o/bare.git"), git(&url, None, None));
-    assert_eq!(Origin::parse("o/bare.git@v1", tmp.path()).unwrap(), git(&url, None, Some("v1")));
+    assert_eq!(InstallOrigin::parse("o/bare.git@v1", tmp.path()).unwrap(), git(&url, None, Some("v1")));
     assert_eq!(
-        Origin::parse("o/bare.git/", tmp.path()).unwrap(),
-        Origin::Directory { path: tmp.path().join("o/bare.git") }
+        InstallOrigin::parse("o/bare.git/", tmp.path()).unwrap(),
+        InstallOrigin::Directory { path: tmp.path().join("o/bare.git") }
     );
 }

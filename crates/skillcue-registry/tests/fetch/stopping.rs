@@ -5,33 +5,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use skillcue_registry::{Disk, Exceeded, FetchError, Limits, News, Origin, Progress, Seam, Step};
+use skillcue_registry::{
+    Disk, DiskStep, Exceeded, FetchError, FetchEvent, FetchLimits, FetchProgress, InstallOrigin, Seam,
+};
 
 use crate::support::{Made, both, get, no_git};
 
 /// All three kinds that need no git, as origins.
-fn origins(dir: &std::path::Path) -> Vec<Origin> {
+fn origins(dir: &std::path::Path) -> Vec<InstallOrigin> {
     let big = "text ".repeat(100_000);
     let entries: &[(&[u8], Made<'_>)] = &[(b"a/one", Made::File(&big)), (b"b/two", Made::File("2"))];
     let mut origins = Vec::new();
     for (name, bytes) in both(entries) {
         std::fs::write(dir.join(name), bytes).unwrap();
-        origins.push(Origin::Archive { path: dir.join(name) });
+        origins.push(InstallOrigin::Archive { path: dir.join(name) });
     }
     let path = dir.join("dir");
     std::fs::create_dir_all(path.join("a")).unwrap();
     std::fs::create_dir_all(path.join("b")).unwrap();
     std::fs::write(path.join("a/one"), &big).unwrap();
     std::fs::write(path.join("b/two"), "2").unwrap();
-    origins.push(Origin::Directory { path });
+    origins.push(InstallOrigin::Directory { path });
     origins
 }
 
 /// Cancels when it was asked so often.
 struct After(AtomicUsize);
 
-impl Progress for After {
-    fn cancelled(&self) -> bool {
+impl FetchProgress for After {
+    fn is_cancelled(&self) -> bool {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
     }
 }
@@ -42,7 +44,8 @@ fn cancelled_at_any_time() {
     for origin in origins(dir.path()) {
         let mut asked = 0;
         loop {
-            let done = get(&origin, &Limits::default(), &Disk::default(), &no_git(), &After(AtomicUsize::new(asked)));
+            let done =
+                get(&origin, &FetchLimits::default(), &Disk::default(), &no_git(), &After(AtomicUsize::new(asked)));
             match done.result {
                 Err(FetchError::Cancelled) => asked += 1,
                 Ok(_) => break,
@@ -56,7 +59,7 @@ fn cancelled_at_any_time() {
 #[test]
 fn no_time_at_all() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { time: Duration::ZERO, ..Limits::default() };
+    let limits = FetchLimits { time: Duration::ZERO, ..FetchLimits::default() };
     for origin in origins(dir.path()) {
         let done = get(&origin, &limits, &Disk::default(), &no_git(), &());
         let timed = matches!(&done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Time(_), .. }));
@@ -67,11 +70,11 @@ fn no_time_at_all() {
 #[derive(Default)]
 struct Notes(Mutex<Vec<(u64, u64, Option<u64>)>>, Mutex<Vec<String>>);
 
-impl Progress for Notes {
-    fn say(&self, news: News<'_>) {
-        match news {
-            News::Fetching { origin } => self.1.lock().unwrap().push(origin.to_owned()),
-            News::Unpacking { entries, bytes, of } => self.0.lock().unwrap().push((entries, bytes, of)),
+impl FetchProgress for Notes {
+    fn report(&self, event: FetchEvent<'_>) {
+        match event {
+            FetchEvent::Fetching { origin } => self.1.lock().unwrap().push(origin.to_owned()),
+            FetchEvent::Unpacking { entries, bytes, of } => self.0.lock().unwrap().push((entries, bytes, of)),
             _ => {}
         }
     }
@@ -83,7 +86,7 @@ fn progress_is_told_and_grows() {
     let mut known = 0;
     for origin in origins(dir.path()) {
         let notes = Notes::default();
-        get(&origin, &Limits::default(), &Disk::default(), &no_git(), &notes).result.unwrap();
+        get(&origin, &FetchLimits::default(), &Disk::default(), &no_git(), &notes).result.unwrap();
         assert_eq!(*notes.1.lock().unwrap(), [origin.to_string()]);
         let told = notes.0.into_inner().unwrap();
         assert!(told.is_sorted_by_key(|(entries, bytes, _)| (*entries, *bytes)), "{origin}");
@@ -93,14 +96,14 @@ fn progress_is_told_and_grows() {
         known += usize::from(of.is_some());
         assert!(told.iter().any(|(_, bytes, _)| (1..500_000).contains(bytes)), "{origin}: not only at the end");
     }
-    assert!(known > 0, "how much is to come is said where an archive tells it");
+    assert!(known > 0, "the total is reported where an archive has it");
 }
 
 /// Lets so many changes through, and then there is no room any more.
 struct Full(AtomicUsize);
 
 impl Seam for Full {
-    fn before(&self, _: Step<'_>) -> io::Result<()> {
+    fn before(&self, _: DiskStep<'_>) -> io::Result<()> {
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
             Ok(_) => Ok(()),
             Err(_) => Err(io::ErrorKind::StorageFull.into()),
@@ -114,7 +117,7 @@ fn a_full_disk_is_said_to_be_full() {
     for origin in origins(dir.path()) {
         for steps in 0..6 {
             let disk = Disk::with_seam(Arc::new(Full(AtomicUsize::new(steps))));
-            let done = get(&origin, &Limits::default(), &disk, &no_git(), &());
+            let done = get(&origin, &FetchLimits::default(), &disk, &no_git(), &());
             assert!(matches!(&done.result, Err(FetchError::Write { .. })), "{origin} {steps}: {:?}", done.result);
             assert!(done.error().contains("no storage space"), "{}", done.error());
         }

@@ -8,16 +8,18 @@ use std::path::{Path, PathBuf};
 use flate2::write::{DeflateEncoder, GzEncoder};
 use flate2::{Compression, Crc};
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, FetchError, Fetched, Git, Limits, Origin, Progress, Refusal, fetch};
+use skillcue_registry::{
+    Disk, FetchError, FetchLimits, FetchProgress, Fetched, GitProgram, InstallOrigin, Refusal, fetch,
+};
 use tempfile::TempDir;
 
 /// A fetch, and where it went.
-pub(crate) struct Done {
+pub(crate) struct FetchResult {
     pub(crate) dir: TempDir,
     pub(crate) result: Result<Fetched, FetchError>,
 }
 
-impl Done {
+impl FetchResult {
     pub(crate) fn target(&self) -> PathBuf {
         self.dir.path().join("into")
     }
@@ -59,7 +61,7 @@ pub(crate) fn tree(top: &Path) -> BTreeMap<String, String> {
             } else {
                 // The umask takes bits away, but not the owner's.
                 let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
-                assert_eq!(metadata.mode() & 0o7022, 0, "nobody else may write, and no special bits: {name}");
+                assert_eq!(metadata.mode() & 0o7022, 0, "no other user may write, and no special bits: {name}");
                 if metadata.mode() & 0o100 == 0 { text } else { format!("x {text}") }
             };
             found.insert(name, what);
@@ -72,28 +74,34 @@ pub(crate) fn files(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, what)| ((*name).to_owned(), (*what).to_owned())).collect()
 }
 
-pub(crate) fn no_git() -> Git {
-    Git { program: "/nonexistent/git".into(), env: Vec::new() }
+pub(crate) fn no_git() -> GitProgram {
+    GitProgram { program: "/nonexistent/git".into(), env: Vec::new() }
 }
 
-pub(crate) fn get(origin: &Origin, limits: &Limits, disk: &Disk, git: &Git, progress: &dyn Progress) -> Done {
+pub(crate) fn get(
+    origin: &InstallOrigin,
+    limits: &FetchLimits,
+    disk: &Disk,
+    git: &GitProgram,
+    progress: &dyn FetchProgress,
+) -> FetchResult {
     let dir = tempfile::tempdir().unwrap();
     let into = dir.path().join("into");
     std::fs::create_dir(&into).unwrap();
     let result = fetch(origin, &into, disk, limits, git, progress);
-    Done { dir, result }
+    FetchResult { dir, result }
 }
 
 /// Unpacks these bytes as a file of this name.
-pub(crate) fn unpack_with(name: &str, bytes: &[u8], limits: &Limits) -> Done {
+pub(crate) fn unpack_with(name: &str, bytes: &[u8], limits: &FetchLimits) -> FetchResult {
     let from = tempfile::tempdir().unwrap();
     std::fs::write(from.path().join(name), bytes).unwrap();
-    let origin = Origin::Archive { path: from.path().join(name) };
+    let origin = InstallOrigin::Archive { path: from.path().join(name) };
     get(&origin, limits, &Disk::default(), &no_git(), &())
 }
 
-pub(crate) fn unpack(name: &str, bytes: &[u8]) -> Done {
-    unpack_with(name, bytes, &Limits::default())
+pub(crate) fn unpack(name: &str, bytes: &[u8]) -> FetchResult {
+    unpack_with(name, bytes, &FetchLimits::default())
 }
 
 /// An entry of either kind of archive.
@@ -107,7 +115,7 @@ pub(crate) enum Made<'a> {
 
 pub(crate) type Entries<'a> = [(&'a [u8], Made<'a>)];
 
-/// The same entries as a zip archive and as a tar archive.
+/// Builds a zip and a tar archive with equal entries.
 pub(crate) fn both(entries: &Entries<'_>) -> [(&'static str, Vec<u8>); 2] {
     let (mut zip, mut tar) = (Zip::default(), Tar::default());
     for (name, made) in entries {

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use skillcue_format::Code;
-use skillcue_registry::{FoundSkill, Origin, PluginAt, Survey, survey, survey_of};
+use skillcue_registry::{FoundSkill, InstallOrigin, PluginLocation, Survey, survey, survey_of};
 use tempfile::TempDir;
 
 struct Repo(TempDir);
@@ -61,7 +61,7 @@ fn where_skills_are_not_looked_for() {
     let repo = Repo::new(&["a/examples/x", "skills/one/two/three", "node_modules/y", "target/z", "deep/er/still"]);
     repo.write("other.txt", "");
     assert_eq!(places(&repo.survey().skills), Vec::<&str>::new());
-    // What stands in a skill's own directory belongs to it, unless it is a place for skills.
+    // Directories in a skill's own directory belong to it, unless skills are looked for there.
     let repo = Repo::new(&[".", "examples", "skills/a"]);
     assert_eq!(places(&repo.survey().skills), [".", "skills/a"]);
     let repo = Repo::new(&["skills/a", "skills/a/inner"]);
@@ -118,7 +118,7 @@ fn plugins_that_describe_themselves() {
     assert_eq!(found.plugins.len(), 1);
     let plugin = &found.plugins[0];
     assert_eq!((plugin.name.as_str(), plugin.description.as_str()), ("office", "Papers."));
-    assert_eq!(plugin.at, PluginAt::Here(PathBuf::from("plugins/office")));
+    assert_eq!(plugin.at, PluginLocation::Here(PathBuf::from("plugins/office")));
     assert_eq!(places(&plugin.skills), ["plugins/office/more/b", "plugins/office/skills/a"]);
     assert_eq!(found.problems.len(), 2, "{:?}", found.problems);
     assert!(found.problems.iter().all(|problem| problem.code == Code::InvalidPlugin));
@@ -129,7 +129,7 @@ fn a_repository_that_is_one_plugin() {
     let repo = Repo::new(&["skills/a"]);
     repo.write(".claude-plugin/plugin.json", r#"{"name": "solo"}"#);
     let found = repo.survey();
-    assert_eq!(found.plugins[0].at, PluginAt::Here(PathBuf::from(".")));
+    assert_eq!(found.plugins[0].at, PluginLocation::Here(PathBuf::from(".")));
     assert_eq!(places(&found.plugins[0].skills), ["skills/a"]);
 }
 
@@ -150,13 +150,13 @@ fn a_marketplace_that_sorts_the_skills_of_its_repository() {
         ]}"#,
     );
     let found = repo.survey();
-    let here = |at: &str| PluginAt::Here(PathBuf::from(at));
-    let far = Origin::parse("o/r@v1", Path::new("/nowhere")).unwrap();
+    let here = |at: &str| PluginLocation::Here(PathBuf::from(at));
+    let far = InstallOrigin::parse("o/r@v1", Path::new("/nowhere")).unwrap();
     let plugins: Vec<_> = found.plugins.iter().map(|p| (p.name.as_str(), p.at.clone(), places(&p.skills))).collect();
     let expected = [
         ("arts", here("repo-main"), vec!["repo-main/skills/art"]),
         ("documents", here("repo-main"), vec!["repo-main/skills/pdf", "repo-main/skills/xlsx"]),
-        ("far", PluginAt::Elsewhere(far), vec![]),
+        ("far", PluginLocation::Elsewhere(far), vec![]),
         ("own", here("repo-main/own"), vec!["repo-main/own/skills/c"]),
     ];
     assert_eq!(plugins, expected);
@@ -195,7 +195,7 @@ fn a_skill_that_is_all_of_a_source_is_called_after_that() {
     let name = |text: &str, origin: Option<&str>| {
         std::fs::write(staged.join("SKILL.md"), text).unwrap();
         let found = match origin {
-            Some(origin) => survey_of(&staged, &Origin::parse(origin, Path::new("/nowhere")).unwrap()),
+            Some(origin) => survey_of(&staged, &InstallOrigin::parse(origin, Path::new("/nowhere")).unwrap()),
             None => survey(&staged),
         };
         (found.skills[0].name.clone(), found.skills[0].valid)

@@ -1,16 +1,16 @@
-//! What only tar archives can do.
+//! Behaviour that only tar archives have.
 
-use skillcue_registry::{Exceeded, FetchError, Limits, Refusal};
+use skillcue_registry::{Exceeded, FetchError, FetchLimits, Refusal};
 
-use crate::support::{Done, Tar, files, gzip, record, unpack, unpack_with};
+use crate::support::{FetchResult, Tar, files, gzip, record, unpack, unpack_with};
 
-fn tar(fill: impl FnOnce(&mut Tar)) -> Done {
+fn tar(fill: impl FnOnce(&mut Tar)) -> FetchResult {
     let mut tar = Tar::default();
     fill(&mut tar);
     unpack("a.tar.gz", &gzip(&tar.done()))
 }
 
-fn damaged(done: &Done) -> &str {
+fn damaged(done: &FetchResult) -> &str {
     match &done.result {
         Err(FetchError::Damaged { reason, .. }) => reason,
         other => panic!("{other:?}"),
@@ -71,7 +71,7 @@ fn hard_links_count_like_files() {
     for number in 0..20 {
         tar.add(b'1', format!("copy{number}").as_bytes(), b"file", 0o644, b"");
     }
-    let limits = Limits { bytes: 10_000, ..Limits::default() };
+    let limits = FetchLimits { bytes: 10_000, ..FetchLimits::default() };
     let done = unpack_with("a.tgz", &gzip(&tar.done()), &limits);
     assert!(matches!(done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Bytes(10_000), .. })));
     assert!(done.target().join("copy8").exists() && !done.target().join("copy12").exists());
@@ -79,7 +79,7 @@ fn hard_links_count_like_files() {
 
 #[test]
 fn long_names_of_ten_gigabytes_are_not_read() {
-    // Only the header is there: whoever tried to read the name would notice that it is cut off.
+    // Only the header is there: reading the name would fail, as it is cut off.
     for kind in [b'L', b'K', b'x', b'g'] {
         let done = tar(|tar| tar.header(kind, b"long", b"", 0o644, 10 << 30));
         assert_eq!(done.refusal(), ("long".to_owned(), Refusal::TooLong), "{}", char::from(kind));
@@ -96,7 +96,7 @@ fn a_flood_of_extra_headers_is_bounded_by_the_stream() {
     }
     let bytes = gzip(&tar.done());
     assert!(unpack("a.tgz", &bytes).result.is_ok());
-    let done = unpack_with("a.tgz", &bytes, &Limits { bytes: 1000, entries: 10, ..Limits::default() });
+    let done = unpack_with("a.tgz", &bytes, &FetchLimits { bytes: 1000, entries: 10, ..FetchLimits::default() });
     assert!(matches!(done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Bytes(1000), .. })));
 }
 
@@ -108,7 +108,7 @@ fn many_empty_entries_stop_at_the_limit() {
     }
     // Behind the limit nothing is looked at, not even what is no archive any more.
     tar.bytes.extend([b'?'; 512]);
-    let done = unpack_with("a.tgz", &gzip(&tar.bytes), &Limits { entries: 1000, ..Limits::default() });
+    let done = unpack_with("a.tgz", &gzip(&tar.bytes), &FetchLimits { entries: 1000, ..FetchLimits::default() });
     assert!(matches!(done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Entries(1000), .. })));
     assert_eq!(done.target().read_dir().unwrap().count(), 1000);
 }
@@ -151,7 +151,7 @@ fn what_is_hidden_behind_the_end() {
     let whole = tar.done();
     assert!(unpack("a.tgz", &gzip(&[&whole[..], &[0; 8192]].concat())).result.is_ok(), "zeros fill the last block");
     let hidden = [&whole[..], &whole].concat();
-    assert_eq!(damaged(&unpack("a.tgz", &gzip(&hidden))), "bytes stand behind the archive's end");
+    assert_eq!(damaged(&unpack("a.tgz", &gzip(&hidden))), "bytes follow the archive's end");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! What only zip archives can do.
+//! Behaviour that only zip archives have.
 
 use std::io::Write as _;
 
-use skillcue_registry::{Exceeded, FetchError, Limits, Refusal};
+use skillcue_registry::{Exceeded, FetchError, FetchLimits, Refusal};
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
@@ -86,7 +86,7 @@ fn a_bomb_that_claims_to_be_small() {
     let zeros = vec![0; 4 << 20];
     let mut zip = Zip::default();
     zip.add(&Item { name: b"bomb", data: &zeros, claimed_size: Some(10), ..Item::default() });
-    let done = unpack_with("a.zip", &zip.done(), &Limits { bytes: 1 << 20, ..Limits::default() });
+    let done = unpack_with("a.zip", &zip.done(), &FetchLimits { bytes: 1 << 20, ..FetchLimits::default() });
     assert!(matches!(done.result, Err(FetchError::TooMuch { .. })), "{:?}", done.result);
     assert!(done.target().join("bomb").metadata().unwrap().len() <= (1 << 20) + (1 << 16));
 }

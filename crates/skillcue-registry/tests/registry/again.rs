@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, Kind, Registry, RegistryError, Report, What};
+use skillcue_registry::{Disk, DriftKind, InstallReport, InstallableKind, Registry, RegistryError};
 
 use crate::support::{all_below, chosen, install, is_clean, now, open, options, seen, skill, tempdir};
 
-fn install_from(registry: &Registry, at: &str, origin: &str, more: &str) -> Result<Report, RegistryError> {
+fn install_from(registry: &Registry, at: &str, origin: &str, more: &str) -> Result<InstallReport, RegistryError> {
     let staging = registry.begin()?;
     skill(&staging, &Disk::default(), "pdf", more)?;
     let from = staging.dir().join("pdf");
@@ -134,7 +134,7 @@ fn modes_that_let_others_write_are_drift() {
     options.allow_findings = true;
     registry.install(&staging, &[chosen("pdf", "/from/here")], &options).unwrap();
     assert!(is_clean(&registry));
-    let skill = registry.dir_of(Kind::Skill, "pdf");
+    let skill = registry.dir_of(InstallableKind::Skill, "pdf");
     for (path, mode, plain) in [
         ("SKILL.md", 0o664, 0o644),
         ("SKILL.md", 0o646, 0o644),
@@ -147,7 +147,7 @@ fn modes_that_let_others_write_are_drift() {
         let drift = registry.verify(&["pdf"]).unwrap().remove(0).drift;
         assert_eq!(
             drift.iter().map(|drift| (drift.path.as_str(), drift.what)).collect::<Vec<_>>(),
-            [(path, What::Mode)]
+            [(path, DriftKind::Mode)]
         );
         chmod(&skill.join(path), plain);
         assert!(is_clean(&registry));
@@ -175,5 +175,5 @@ fn gc_counts_what_it_frees() {
     let freed = registry.gc(None).unwrap();
     assert_eq!((freed.trash, freed.leftovers), (1, 1));
     assert_eq!((freed.bytes, weigh()), (before, 0));
-    assert_eq!(registry.gc(None).unwrap(), skillcue_registry::Freed::default());
+    assert_eq!(registry.gc(None).unwrap(), skillcue_registry::GcReport::default());
 }

@@ -4,8 +4,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use skillcue_audit::{Audit, AuditSeverity, Rule};
-use skillcue_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Standing, What, Why};
+use skillcue_audit::{Audit, Rule, AuditSeverity};
+use skillcue_registry::{
+    Disk, DriftKind, InstallStatus, InstallableKind, Registry, RegistryError, RegistryLocation, StagedItem, TrashReason,
+};
 
 use crate::support::{chosen, install, is_clean, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
 
@@ -13,7 +15,7 @@ use crate::support::{chosen, install, is_clean, litter, manifest, now, open, opt
 fn what_was_fetched_is_off_until_it_is_enabled() {
     let dir = tempdir();
     let registry = open(&dir.path().join("data/skillcue"));
-    assert_eq!(registry.state(), skillcue_registry::State::default());
+    assert_eq!(registry.state(), skillcue_registry::RegistryState::default());
     assert!(!dir.path().join("data").exists(), "looking makes nothing");
     let report = install(&registry, &["pdf", "csv"], "version: 1.10\n");
     assert_eq!(
@@ -78,7 +80,7 @@ fn the_files_read_well() {
 #[test]
 fn a_project_keeps_its_inner_things_out_of_its_history() {
     let dir = tempdir();
-    let registry = Registry::open(Place::project(dir.path()), Disk::default());
+    let registry = Registry::open(RegistryLocation::project(dir.path()), Disk::default());
     install(&registry, &["pdf"], "");
     assert!(dir.path().join(".skillcue/skills/pdf/SKILL.md").is_file());
     assert!(dir.path().join("registry.json").is_file() && dir.path().join("skillcue.lock").is_file());
@@ -106,7 +108,7 @@ fn a_plugin_is_one_thing_with_many_skills() {
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     plugin(&staging, &Disk::default(), "Office").unwrap();
-    registry.install(&staging, &[Chosen::new(Kind::Plugin, "Office", "/o")], &options()).unwrap();
+    registry.install(&staging, &[StagedItem::new(InstallableKind::Plugin, "Office", "/o")], &options()).unwrap();
     let state = registry.state();
     assert_eq!(state.installed["Office"].skills, ["letters", "slides"]);
     assert_eq!(state.installed["Office"].version.as_deref(), Some("2.0"));
@@ -152,9 +154,9 @@ fn what_is_in_the_way_is_not_overwritten() {
     registry.undo(now()).unwrap();
     assert_eq!(seen(&registry).files, before.files);
     assert_eq!(registry.enabled().get("pdf"), Some(&true));
-    assert_eq!(registry.trash().iter().map(|trashed| trashed.why).collect::<Vec<_>>(), [Why::Restored]);
+    assert_eq!(registry.trash().iter().map(|trashed| trashed.why).collect::<Vec<_>>(), [TrashReason::Restored]);
 
-    // One that nobody has installed.
+    // One that was never installed.
     std::fs::create_dir(dir.path().join("skills/mine")).unwrap();
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "mine", "").unwrap();
@@ -223,16 +225,23 @@ fn verify_says_what_has_drifted() {
     std::fs::create_dir(at("stray")).unwrap();
     let verified = registry.verify_all().unwrap();
     let standings: Vec<_> = verified.iter().map(|v| (v.name.as_str(), v.standing)).collect();
-    assert_eq!(standings, [("gone", Standing::Absent), ("pdf", Standing::Locked), ("stray", Standing::Stray)]);
+    assert_eq!(
+        standings,
+        [("gone", InstallStatus::Absent), ("pdf", InstallStatus::Locked), ("stray", InstallStatus::Stray)]
+    );
     let drift: Vec<_> = verified[1].drift.iter().map(|drift| (drift.path.as_str(), drift.what)).collect();
-    let expected =
-        [("SKILL.md", What::Changed), ("new.txt", What::Added), ("out", What::Added), ("scripts/run.sh", What::Mode)];
+    let expected = [
+        ("SKILL.md", DriftKind::Changed),
+        ("new.txt", DriftKind::Added),
+        ("out", DriftKind::Added),
+        ("scripts/run.sh", DriftKind::Mode),
+    ];
     assert_eq!(drift, expected);
     std::fs::remove_file(at("pdf/SKILL.md")).unwrap();
     symlink("scripts/run.sh", at("pdf/SKILL.md")).unwrap();
     std::fs::remove_file(at("pdf/scripts/run.sh")).unwrap();
     let drift: Vec<_> = registry.verify(&["pdf"]).unwrap()[0].drift.iter().map(|drift| drift.what).collect();
-    assert_eq!(drift, [What::Link, What::Added, What::Added, What::Missing]);
+    assert_eq!(drift, [DriftKind::Link, DriftKind::Added, DriftKind::Added, DriftKind::Missing]);
     assert!(matches!(registry.verify(&["never"]), Err(RegistryError::NotInstalled { .. })));
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_registry::{RegistryError, Standing};
+use skillcue_registry::{InstallStatus, RegistryError};
 
 use crate::support::{install, is_clean, now, open, tempdir};
 
@@ -73,7 +73,7 @@ fn a_broken_lock_is_rebuilt_of_what_is_still_as_it_was() {
     write(dir.path(), "skillcue.lock", &lock[..lock.len() - 20]);
     write(&dir.path().join("skills/csv"), "SKILL.md", "---\nname: csv\ndescription: Edited.\n---\n");
     let standings: Vec<_> = registry.verify_all().unwrap().into_iter().map(|v| (v.standing, v.drift.len())).collect();
-    assert_eq!(standings, [(Standing::Unlocked, 1), (Standing::Unlocked, 0)]);
+    assert_eq!(standings, [(InstallStatus::Unlocked, 1), (InstallStatus::Unlocked, 0)]);
     let report = install(&registry, &["xml"], "");
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
     let verified = registry.verify_all().unwrap();
@@ -95,7 +95,7 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
     assert!(state.diagnostics[1].path.as_deref().unwrap().ends_with("skills/pdf"));
     registry.enable(&["csv"], true).unwrap();
     assert!(dir.path().join("skills/pdf/SKILL.md").is_file());
-    assert_eq!(registry.verify_all().unwrap()[0].standing, Standing::Stray);
+    assert_eq!(registry.verify_all().unwrap()[0].standing, InstallStatus::Stray);
     registry.remove(&["pdf"], now()).unwrap();
     assert!(!dir.path().join("skills/pdf").exists());
     registry.undo(now()).unwrap();

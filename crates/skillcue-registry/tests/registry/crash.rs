@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use skillcue_registry::{Disk, Seam, Step};
+use skillcue_registry::{Disk, DiskStep, Seam};
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform};
 use crate::support::{all_below, alone, copy, is_clean, litter, open, seen};
@@ -24,7 +24,7 @@ struct Kill {
 }
 
 impl Seam for Kill {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
             Command::new("kill").args(["-9", &std::process::id().to_string()]).status()?;
             loop {

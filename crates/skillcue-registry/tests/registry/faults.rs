@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, RegistryError, Seam, Step};
+use skillcue_registry::{Disk, DiskStep, RegistryError, Seam};
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform, prepare};
 use crate::support::{alone, copy, litter, open, seen, tempdir};
@@ -20,7 +20,7 @@ struct Refuse {
 }
 
 impl Seam for Refuse {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let passed = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if passed.is_ok() {
             let unsupported = self.renames && step.call == "exchange";

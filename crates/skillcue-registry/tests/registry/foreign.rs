@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, Place, Registry, RegistryError, Standing};
+use skillcue_registry::{Disk, InstallStatus, Registry, RegistryError, RegistryLocation};
 
 use crate::support::{all_below, chosen, install, now, open, options, skill, tempdir};
 
 fn project(dir: &Path) -> Registry {
-    Registry::open(Place::project(dir), Disk::default())
+    Registry::open(RegistryLocation::project(dir), Disk::default())
 }
 
 #[test]
@@ -112,5 +112,5 @@ fn a_project_brings_no_huge_files() {
     let text = std::fs::read_to_string(&path).unwrap() + &" ".repeat(16 << 20);
     std::fs::write(&path, text).unwrap();
     assert_eq!(open(user.path()).state().diagnostics, []);
-    assert_eq!(open(user.path()).verify_all().unwrap()[0].standing, Standing::Locked);
+    assert_eq!(open(user.path()).verify_all().unwrap()[0].standing, InstallStatus::Locked);
 }

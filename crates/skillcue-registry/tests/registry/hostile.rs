@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use skillcue_registry::{Disk, Place, Registry, RegistryError, UpdateOptions};
+use skillcue_registry::{Disk, Registry, RegistryError, RegistryLocation, UpdateOptions};
 
 use crate::support::{all_below, chosen, install, now, open, options, skill, tempdir};
 
@@ -58,7 +58,7 @@ fn a_name_that_is_asked_for_leads_nowhere() {
         assert!(matches!(error, RegistryError::NothingInTrash { .. }), "{name}: {error}");
     }
     assert!(outside.path().join("precious.txt").is_file());
-    // What is installed is removed and restored by its name.
+    // Installed items are removed and restored by their names.
     registry.remove(&["pdf"], now()).unwrap();
     registry.restore("pdf", now()).unwrap();
     assert!(dir.join("skills/pdf/SKILL.md").is_file());
@@ -128,7 +128,7 @@ fn journal_of_a_checkout(dir: &Path, link: Option<(&str, &Path)>) -> Registry {
          \"aside\": [], \"files\": []}}"
     );
     std::fs::write(inner.join("journal.json"), text).unwrap();
-    Registry::open(Place::project(dir), Disk::default())
+    Registry::open(RegistryLocation::project(dir), Disk::default())
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_journal_through_links_moves_nothing_away() {
                     \"aside\": [], \"files\": []}";
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::write(inner.join("journal.json"), text).unwrap();
-        let registry = Registry::open(Place::project(dir.path()), Disk::default());
+        let registry = Registry::open(RegistryLocation::project(dir.path()), Disk::default());
         let _ = registry.enable(&["pdf"], true);
         let _ = registry.gc(None);
         assert_eq!(contents(outside.path()), before, "{link}");
@@ -186,7 +186,7 @@ fn directories_of_ours_that_are_links_are_refused() {
         let at = dir.path().join(link);
         std::fs::create_dir_all(at.parent().unwrap()).unwrap();
         symlink(outside.path(), at).unwrap();
-        let registry = Registry::open(Place::project(dir.path()), Disk::default());
+        let registry = Registry::open(RegistryLocation::project(dir.path()), Disk::default());
         assert!(matches!(registry.begin(), Err(RegistryError::NotADirectory { .. })), "{link}");
         assert!(matches!(registry.enable(&["pdf"], true), Err(RegistryError::NotADirectory { .. })), "{link}");
         assert!(matches!(registry.gc(None), Err(RegistryError::NotADirectory { .. })), "{link}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, UpdateOptions};
+use skillcue_registry::{Disk, InstallableKind, Registry, RegistryError, RegistryLocation, StagedItem, UpdateOptions};
 
 use crate::support::{Seen, chosen, copy, install, now, open, options, plugin, seen, skill, tempdir};
 
@@ -50,7 +50,7 @@ pub(crate) fn before_and_after(operation: &str) -> (tempfile::TempDir, Seen, See
 
 /// Does it.
 pub(crate) fn perform(operation: &str, dir: &Path, disk: &Disk) -> Result<(), RegistryError> {
-    let registry = Registry::open(Place::user(dir), disk.clone());
+    let registry = Registry::open(RegistryLocation::user(dir), disk.clone());
     match operation {
         "install" | "mend" => {
             let staging = registry.begin()?;
@@ -63,7 +63,9 @@ pub(crate) fn perform(operation: &str, dir: &Path, disk: &Disk) -> Result<(), Re
         "plugin" => {
             let staging = registry.begin()?;
             plugin(&staging, disk, "Office")?;
-            registry.install(&staging, &[Chosen::new(Kind::Plugin, "Office", "/o")], &options()).map(drop)
+            registry
+                .install(&staging, &[StagedItem::new(InstallableKind::Plugin, "Office", "/o")], &options())
+                .map(drop)
         }
         "replace" => {
             let staging = registry.begin()?;

@@ -1,4 +1,4 @@
-//! Places in which others may write: nothing happens by looking, and nobody is led elsewhere.
+//! Locations in which other users may write: nothing changes by looking, and no link leads elsewhere.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use skillcue_registry::{Disk, Place, Registry, RegistryError, Seam, Step};
+use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation, Seam};
 
 use crate::support::{all_below, install, now, skill, tempdir};
 
@@ -21,7 +21,7 @@ struct Swap {
 }
 
 impl Seam for Swap {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         if step.call == self.call && step.path.starts_with(&self.below) && !self.done.swap(true, Ordering::SeqCst) {
             std::fs::rename(&self.dir, self.dir.with_extension("away"))?;
             symlink(&self.victim, &self.dir)?;
@@ -55,14 +55,14 @@ fn what_is_removed_is_what_was_opened() {
 
 /// Whether the directory of a project's skills is a link.
 fn place_is_link(dir: &Path) -> bool {
-    Place::project(dir).skills_dir().symlink_metadata().is_ok_and(|found| found.is_symlink())
+    RegistryLocation::project(dir).skills_dir().symlink_metadata().is_ok_and(|found| found.is_symlink())
 }
 
 #[test]
 fn what_is_moved_does_not_go_through_a_link() {
     for call in ["rename", "exchange"] {
         let (dir, victim) = (tempdir(), tempdir());
-        let place = Place::project(dir.path());
+        let place = RegistryLocation::project(dir.path());
         let registry = Registry::open(place.clone(), Disk::default());
         install(&registry, &["csv", "pdf"], "");
         std::fs::create_dir(victim.path().join("pdf")).unwrap();
@@ -97,7 +97,7 @@ fn stamps(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u64, i64, i64)> {
 struct Stuck(AtomicBool);
 
 impl Seam for Stuck {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let stuck = step.call == "rename" && step.path.starts_with("/") && step.path.ends_with("trash/00000001/pdf");
         if stuck {
             self.0.store(true, Ordering::SeqCst);
@@ -109,7 +109,7 @@ impl Seam for Stuck {
 #[test]
 fn opening_a_project_writes_nothing() {
     let dir = tempdir();
-    let place = Place::project(dir.path());
+    let place = RegistryLocation::project(dir.path());
     install(&Registry::open(place.clone(), Disk::default()), &["csv", "pdf"], "");
     let stuck = Disk::with_seam(Arc::new(Stuck(AtomicBool::new(false))));
     let error = Registry::open(place.clone(), stuck).remove(&["pdf"], now()).unwrap_err();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, Place, Registry, RegistryError, Seam, Step};
+use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation, Seam};
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform};
 use crate::support::{alone, copy, install, is_clean, litter, now, open, seen, tempdir};
@@ -27,7 +27,7 @@ impl Never {
 }
 
 impl Seam for Never {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let mut refused = self.refused.lock().unwrap();
         if refused.is_none() && self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
             *refused = Some((step.call, step.path.to_owned()));
@@ -53,11 +53,11 @@ fn refuse_each(operation: &str, kind: ErrorKind) -> usize {
         let context = format!("{operation}, {kind:?} for {call} {}: {result:?}", path.display());
         // As others see it: no journal is left that says something else.
         let journal = place.join(".registry/journal.json").exists();
-        let now = seen(&Registry::open(Place::user(&place), Disk::default()));
+        let now = seen(&Registry::open(RegistryLocation::user(&place), Disk::default()));
         match &result {
             Ok(()) => assert_eq!(now, after, "{context}"),
             Err(RegistryError::Unfinished { .. }) => {
-                // What went away cannot come back either, if nothing at all can be put there.
+                // A removed directory cannot be put back either, if nothing at all can be put there.
                 let no_way_back = (operation == RENAMES && path.starts_with(place.join("skills")))
                     || (operation == "mend" && path == place.join("registry.json"));
                 assert!(no_way_back || path.ends_with("journal.json") || path.ends_with(".registry"), "{context}");
@@ -71,9 +71,9 @@ fn refuse_each(operation: &str, kind: ErrorKind) -> usize {
                 whole += 1;
             }
         }
-        // What does not need that step works even now.
+        // Changes that do not need that step work even now.
         if path.starts_with(place.join("skills")) || path.starts_with(place.join("plugins")) {
-            Registry::open(Place::user(&place), disk).enable(&["elsewhere"], true).unwrap();
+            Registry::open(RegistryLocation::user(&place), disk).enable(&["elsewhere"], true).unwrap();
             open(&place).forget(&["elsewhere"]).unwrap();
         }
         if now == before {
@@ -104,7 +104,7 @@ struct Interrupt {
 }
 
 impl Seam for Interrupt {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let next = |count: &AtomicUsize| {
             count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
         };
@@ -184,7 +184,7 @@ fn a_directory_that_must_not_be_written_to() {
 struct Below(PathBuf);
 
 impl Seam for Below {
-    fn before(&self, step: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         if step.path.starts_with(&self.0) { Err(ErrorKind::CrossesDevices.into()) } else { Ok(()) }
     }
 }
@@ -198,14 +198,14 @@ fn what_can_never_be_finished_is_given_up() {
     let dir = tempdir();
     install(&open(dir.path()), &["pdf", "csv"], "");
     assert_eq!(open(dir.path()).abandon().unwrap(), None);
-    // Another process has left a journal that nobody can carry out.
+    // Another process has left a journal that cannot be carried out.
     let text = "{\"version\": 1, \"staging\": \"1-1-1\", \"trash\": \"7\", \"moves\": [{\"kind\": \"skill\", \"name\": \"pdf\", \
                 \"comes\": null, \"goes\": true, \"was\": \"skill\"}], \"aside\": [], \"files\": []}";
     let room = dir.path().join(".registry/staging/1-1-1/trash");
     std::fs::create_dir_all(room).unwrap();
     std::fs::write(dir.path().join(".registry/journal.json"), text).unwrap();
     let stuck = below(&dir.path().join(".registry/trash"));
-    let registry = Registry::open(Place::user(dir.path()), stuck);
+    let registry = Registry::open(RegistryLocation::user(dir.path()), stuck);
     assert_eq!(registry.state().diagnostics.len(), 1, "{:?}", registry.state().diagnostics);
     let error = registry.remove(&["csv"], now()).unwrap_err();
     assert!(matches!(error, RegistryError::Unfinished { .. }), "{error}");
@@ -218,7 +218,7 @@ fn what_can_never_be_finished_is_given_up() {
     registry.enable(&["csv"], true).unwrap();
     assert!(is_clean(&registry));
 
-    // What can be finished is not given up.
+    // A change that can be finished is not given up.
     let registry = open(dir.path());
     std::fs::create_dir_all(dir.path().join(".registry/staging/1-1-1/trash")).unwrap();
     std::fs::write(dir.path().join(".registry/journal.json"), text).unwrap();

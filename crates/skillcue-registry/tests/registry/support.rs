@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use skillcue_registry::{
-    Chosen, Disk, InstallOptions, Kind, Place, Registry, RegistryError, Report, Staging, Verified,
+    Disk, InstallOptions, InstallReport, InstallableKind, Registry, RegistryError, RegistryLocation, StagedItem,
+    Staging, VerifiedItem,
 };
 
 /// A time like any other.
@@ -51,16 +52,16 @@ pub(crate) fn plugin(staging: &Staging, disk: &Disk, name: &str) -> Result<(), R
     written.map_err(|error| failed(error, staging.dir()))
 }
 
-pub(crate) fn chosen(name: &str, origin: &str) -> Chosen {
-    Chosen::new(Kind::Skill, name, origin)
+pub(crate) fn chosen(name: &str, origin: &str) -> StagedItem {
+    StagedItem::new(InstallableKind::Skill, name, origin)
 }
 
 pub(crate) fn open(dir: &Path) -> Registry {
-    Registry::open(Place::user(dir), Disk::default())
+    Registry::open(RegistryLocation::user(dir), Disk::default())
 }
 
 /// Installs skills of these names, each with something in its front matter.
-pub(crate) fn install(registry: &Registry, names: &[&str], more: &str) -> Report {
+pub(crate) fn install(registry: &Registry, names: &[&str], more: &str) -> InstallReport {
     let staging = registry.begin().unwrap();
     for name in names {
         skill(&staging, &Disk::default(), name, more).unwrap();
@@ -82,13 +83,13 @@ pub(crate) struct Seen {
 pub(crate) fn seen(registry: &Registry) -> Seen {
     let state = registry.state();
     let mut files = BTreeMap::new();
-    for dir in [registry.place().skills_dir(), registry.place().plugins_dir()] {
+    for dir in [registry.location().skills_dir(), registry.location().plugins_dir()] {
         for path in all_below(&dir) {
             let text = if path.is_file() { std::fs::read_to_string(&path).unwrap() } else { String::new() };
-            files.insert(path.strip_prefix(registry.place().dir()).unwrap().to_owned(), text);
+            files.insert(path.strip_prefix(registry.location().dir()).unwrap().to_owned(), text);
         }
     }
-    let lock = std::fs::read(registry.place().lock_file()).ok();
+    let lock = std::fs::read(registry.location().lock_file()).ok();
     Seen {
         installed: serde_json::to_value(&state.installed).unwrap(),
         enabled: state.enabled,
@@ -133,7 +134,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What is left in the registry's own room, but for what belongs there.
+/// Lists leftovers in the registry's inner directory, without the files that belong there.
 pub(crate) fn litter(dir: &Path) -> Vec<PathBuf> {
     let inner = dir.join(".registry");
     let belongs = ["lock", "staging", "trash"].map(|name| inner.join(name));
@@ -155,5 +156,5 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// Whether everything is exactly what was installed, and nothing else is there.
 pub(crate) fn is_clean(registry: &Registry) -> bool {
-    registry.verify_all().unwrap().iter().all(Verified::is_clean)
+    registry.verify_all().unwrap().iter().all(VerifiedItem::is_clean)
 }

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use skillcue_registry::{Disk, Place, Registry, RegistryError, UpdateOptions};
+use skillcue_registry::{Disk, Registry, RegistryError, RegistryLocation, UpdateOptions};
 
 use crate::support::{alone, chosen, install, is_clean, litter, now, open, options, skill, tempdir};
 
-const WHO: &str = "SKILLCUE_TEST_WHO";
+const PROCESS: &str = "SKILLCUE_TEST_PROCESS";
 const DIR: &str = "SKILLCUE_TEST_DIR";
 const EACH: usize = 500;
 
@@ -24,23 +24,23 @@ impl Dice {
     }
 }
 
-/// What a process knows it has done: by name, the version it installed and what it said of it.
+/// A process's record of its own changes: by name, the version it installed and whether it enabled it.
 type Known = BTreeMap<String, (Option<usize>, Option<bool>)>;
 
 /// No test: one of the processes.
 #[test]
 #[ignore = "started by `two_processes_lose_nothing`"]
 fn one_of_them() {
-    let Ok(who) = std::env::var(WHO) else {
+    let Ok(process) = std::env::var(PROCESS) else {
         println!("skipped: no test, but a process that another one starts");
         return;
     };
     let dir = std::env::var(DIR).unwrap();
-    let registry = Registry::open(Place::user(&dir), Disk::default()).waiting(Duration::from_mins(5));
-    let mut dice = Dice(who.bytes().map(u64::from).sum());
+    let registry = Registry::open(RegistryLocation::user(&dir), Disk::default()).waiting(Duration::from_mins(5));
+    let mut dice = Dice(process.bytes().map(u64::from).sum());
     let mut known = Known::new();
     for count in 0..EACH {
-        let name = format!("{who}-{}", dice.roll(6));
+        let name = format!("{process}-{}", dice.roll(6));
         let (installed, enabled) = known.entry(name.clone()).or_default();
         match dice.roll(10) {
             0..=3 => {
@@ -60,7 +60,7 @@ fn one_of_them() {
             8 => {
                 // Both processes want this one.
                 let staging = registry.begin().unwrap();
-                skill(&staging, &Disk::default(), "shared", &format!("version: {who}{count}\n")).unwrap();
+                skill(&staging, &Disk::default(), "shared", &format!("version: {process}{count}\n")).unwrap();
                 registry.install(&staging, &[chosen("shared", "/x")], &options()).unwrap();
             }
             _ => match registry.remove(&[&name], now()) {
@@ -73,17 +73,17 @@ fn one_of_them() {
             },
         }
     }
-    std::fs::write(Path::new(&dir).join(format!("{who}.known")), serde_json::to_vec(&known).unwrap()).unwrap();
+    std::fs::write(Path::new(&dir).join(format!("{process}.known")), serde_json::to_vec(&known).unwrap()).unwrap();
 }
 
 #[test]
 fn two_processes_lose_nothing() {
     let _alone = alone();
     let dir = tempdir();
-    let start = |who: &str| {
+    let start = |process: &str| {
         Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "together::one_of_them"])
-            .env(WHO, who)
+            .env(PROCESS, process)
             .env(DIR, dir.path())
             .stdout(Stdio::null())
             .spawn()
@@ -98,9 +98,9 @@ fn two_processes_lose_nothing() {
     assert_eq!(state.diagnostics, []);
     let mut installed = BTreeMap::new();
     let mut enabled = BTreeMap::new();
-    for who in ["ann", "bob"] {
+    for process in ["ann", "bob"] {
         let known: Known =
-            serde_json::from_slice(&std::fs::read(dir.path().join(format!("{who}.known"))).unwrap()).unwrap();
+            serde_json::from_slice(&std::fs::read(dir.path().join(format!("{process}.known"))).unwrap()).unwrap();
         for (name, (version, on)) in known {
             installed.extend(version.map(|version| (name.clone(), version.to_string())));
             enabled.extend(on.map(|on| (name, on)));

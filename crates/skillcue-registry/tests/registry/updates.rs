@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, AuditSeverity, Rule};
-use skillcue_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
+use skillcue_audit::{Audit, Rule, AuditSeverity};
+use skillcue_registry::{Disk, FileChangeKind, Registry, RegistryError, UpdateOptions, UpdatePlan};
 
 use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
 
@@ -43,7 +43,11 @@ fn a_plan_shows_what_would_change() {
     let permissions: Vec<_> = plan.permissions.iter().map(|p| (p.permission.as_str(), p.widened)).collect();
     assert_eq!(permissions, [("network", true)]);
     let files: Vec<_> = plan.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
-    let expected = [("SKILL.md", Change::Changed), ("new.bin", Change::Added), ("scripts/run.sh", Change::Removed)];
+    let expected = [
+        ("SKILL.md", FileChangeKind::Changed),
+        ("new.bin", FileChangeKind::Added),
+        ("scripts/run.sh", FileChangeKind::Removed),
+    ];
     assert_eq!(files, expected);
     assert!(plan.diff("SKILL.md", 1 << 20).unwrap().contains("\n-version: 1\n"));
     assert_eq!(plan.diff("scripts/run.sh", 1 << 20).unwrap(), "@@ -1,2 +0,0 @@\n-#!/bin/sh\n-echo pdf\n");
@@ -111,7 +115,7 @@ fn what_was_only_edited_here_is_no_update() {
             assert!(text.contains(&"c".repeat(40)), "{text}");
             let new = plan("version: 2\n", "d");
             let files: Vec<_> = new.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
-            assert_eq!(files, [("SKILL.md", Change::Changed)], "run.sh is as it was");
+            assert_eq!(files, [("SKILL.md", FileChangeKind::Changed)], "run.sh is as it was");
             assert_eq!(new.edits[0].path, "SKILL.md");
             std::fs::write(dir.path().join("skills/pdf/mine.txt"), "mine").unwrap();
             let new = plan("version: 2\n", "d");
@@ -122,7 +126,7 @@ fn what_was_only_edited_here_is_no_update() {
             std::fs::remove_file(dir.path().join("skills/pdf/mine.txt")).unwrap();
         }
     }
-    // Who wants the edits gone gets what was installed.
+    // With edits overwritten, the files are those that were installed.
     let mut options = UpdateOptions::at(now());
     options.overwrite_edits = true;
     registry.apply_updates(vec![plan("version: 1\n", "e")], &options).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue::format::{Code, Severity};
 use skillcue::{Diagnostic, Source};
-use skillcue_registry::{Standing, Verified};
+use skillcue_registry::{InstallStatus, VerifiedItem};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -22,7 +22,7 @@ pub(super) struct RegistryCheck {
     /// The number of findings about the registry's own files.
     pub(super) trouble: usize,
     /// Skills and plugins that are not as they were installed.
-    pub(super) drift: Vec<Verified>,
+    pub(super) drift: Vec<VerifiedItem>,
     pub(super) trash: usize,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct RegistryCheck {
 pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<RegistryCheck>, CliError> {
     let mut sections = Vec::new();
     for (registry, source) in context.registries()?.present() {
-        let path = registry.place().registry_file();
+        let path = registry.location().registry_file();
         let progress = ProgressIndicator::spinner("comparing what is installed with its lock");
         let verified = registry.verify_all();
         drop(progress);
-        let drift: Vec<Verified> = match verified {
+        let drift: Vec<VerifiedItem> = match verified {
             Ok(verified) => verified.into_iter().filter(|one| !one.is_clean()).collect(),
             Err(error) => {
                 let found_here = hints::diagnostic_of(&error, Severity::Error).at(&path);
@@ -50,19 +50,19 @@ pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<
     Ok(sections)
 }
 
-fn finding(one: &Verified) -> Diagnostic {
+fn finding(one: &VerifiedItem) -> Diagnostic {
     let (severity, said, help) = match one.standing {
-        Standing::Absent => (
+        InstallStatus::Absent => (
             Severity::Error,
             format!("`{}` is installed, and not there", one.name),
             "`skillcue install` brings back what skillcue.lock pins; `skillcue remove` forgets it",
         ),
-        Standing::Stray => (
+        InstallStatus::Stray => (
             Severity::Warning,
             format!("`{}` is among the installed skills, but not in the registry", one.name),
             "install it, or move it to a directory of your own",
         ),
-        Standing::Unlocked => {
+        InstallStatus::Unlocked => {
             (Severity::Warning, format!("skillcue.lock says nothing of `{}`", one.name), "install it again to pin it")
         }
         _ => (

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use skillcue_registry::{FoundPlugin, FoundSkill, Kind, Origin, PluginAt, Survey};
+use skillcue_registry::{FoundPlugin, FoundSkill, InstallOrigin, InstallableKind, PluginLocation, Survey};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -24,9 +24,9 @@ pub(super) struct InstallRequest<'w> {
 #[derive(Default)]
 pub(super) struct InstallSelection {
     /// Those among the fetched files.
-    pub(super) here: Vec<(Kind, PathBuf)>,
+    pub(super) here: Vec<(InstallableKind, PathBuf)>,
     /// Plugins that a marketplace only points to.
-    pub(super) elsewhere: Vec<(String, Origin)>,
+    pub(super) elsewhere: Vec<(String, InstallOrigin)>,
     /// Skills that cannot be installed, and why.
     pub(super) skipped: Vec<(String, String)>,
 }
@@ -39,14 +39,14 @@ pub(super) fn show(found: &Survey, context: &Context) -> Result<Outcome, CliErro
     );
     let plugins = found.plugins.iter().map(|plugin| {
         let at = match &plugin.at {
-            PluginAt::Here(path) => json!({"at": path}),
-            PluginAt::Elsewhere(origin) => json!({"origin": origin}),
+            PluginLocation::Here(path) => json!({"at": path}),
+            PluginLocation::Elsewhere(origin) => json!({"origin": origin}),
         };
         let skills: Vec<&str> = plugin.skills.iter().map(|skill| skill.name.as_str()).collect();
         json!({"name": plugin.name, "description": plugin.description, "place": at, "skills": skills})
     });
     let document = json!({"skills": skills.collect::<Vec<_>>(), "plugins": plugins.collect::<Vec<_>>()});
-    context.report(Outcome::Done, &document, || {
+    context.report(Outcome::InstallChange, &document, || {
         let mut out = String::new();
         for skill in &found.skills {
             let _ = writeln!(out, "{}", line(&skill.name, &described(skill), context));
@@ -112,7 +112,7 @@ pub(super) fn choose(
     let picked = if good.len() > 1 && !request.all && context.can_ask() { pick(&good, context)? } else { good };
     let picked = check_unique(&picked)?;
     Ok(InstallSelection {
-        here: picked.iter().map(|skill| (Kind::Skill, at(&skill.at))).collect(),
+        here: picked.iter().map(|skill| (InstallableKind::Skill, at(&skill.at))).collect(),
         skipped,
         ..InstallSelection::default()
     })
@@ -155,7 +155,7 @@ fn by_names(found: &Survey, names: &[String]) -> Result<InstallSelection, CliErr
             return Err(CliError::failure("twice", format!("two skills in it are called {name:?}"))
                 .help("choose one by its directory: SOURCE/PATH, or SOURCE//PATH for an address of git"));
         }
-        selection.here.push((Kind::Skill, at(&skill.at)));
+        selection.here.push((InstallableKind::Skill, at(&skill.at)));
     }
     Ok(selection)
 }
@@ -170,7 +170,7 @@ fn by_plugins(found: &Survey, names: &[String], context: &Context) -> Result<Ins
             );
         };
         match &plugin.at {
-            PluginAt::Here(_) => {
+            PluginLocation::Here(_) => {
                 if !plugin.has_manifest {
                     context.terminal.say(&format!(
                         "{} has no plugin.json of its own: its skills are installed one by one",
@@ -179,32 +179,40 @@ fn by_plugins(found: &Survey, names: &[String], context: &Context) -> Result<Ins
                 }
                 selection.here.extend(parts(plugin));
             }
-            PluginAt::Elsewhere(origin) => selection.elsewhere.push((name.clone(), origin.clone())),
+            PluginLocation::Elsewhere(origin) => selection.elsewhere.push((name.clone(), origin.clone())),
         }
     }
     Ok(selection)
 }
 
 /// Returns the parts of a plugin that was fetched from its marketplace's address. It may have another name there.
-pub(super) fn plugin_in(found: &Survey, name: &str) -> Result<Vec<(Kind, PathBuf)>, CliError> {
-    let here = |plugin: &&FoundPlugin| matches!(plugin.at, PluginAt::Here(_));
+pub(super) fn plugin_in(found: &Survey, name: &str) -> Result<Vec<(InstallableKind, PathBuf)>, CliError> {
+    let here = |plugin: &&FoundPlugin| matches!(plugin.at, PluginLocation::Here(_));
     let mut all = found.plugins.iter().filter(here);
     let plugin = found.plugins.iter().filter(here).find(|plugin| plugin.name == name).or_else(|| all.next());
     match plugin {
         Some(plugin) => Ok(parts(plugin)),
-        None if found.skills.iter().any(|skill| skill.valid) => {
-            Ok(found.skills.iter().filter(|skill| skill.valid).map(|skill| (Kind::Skill, at(&skill.at))).collect())
-        }
+        None if found.skills.iter().any(|skill| skill.valid) => Ok(found
+            .skills
+            .iter()
+            .filter(|skill| skill.valid)
+            .map(|skill| (InstallableKind::Skill, at(&skill.at)))
+            .collect()),
         None => Err(CliError::failure("no_plugin", format!("where {name:?} should be is no plugin and no skill"))
             .help("the marketplace points to the wrong place; report it to its owner")),
     }
 }
 
 /// Returns the parts of a plugin: itself if it has a manifest, else its skills, if only a marketplace describes it.
-fn parts(plugin: &FoundPlugin) -> Vec<(Kind, PathBuf)> {
+fn parts(plugin: &FoundPlugin) -> Vec<(InstallableKind, PathBuf)> {
     match &plugin.at {
-        PluginAt::Here(path) if plugin.has_manifest => vec![(Kind::Plugin, at(path))],
-        _ => plugin.skills.iter().filter(|skill| skill.valid).map(|skill| (Kind::Skill, at(&skill.at))).collect(),
+        PluginLocation::Here(path) if plugin.has_manifest => vec![(InstallableKind::Plugin, at(path))],
+        _ => plugin
+            .skills
+            .iter()
+            .filter(|skill| skill.valid)
+            .map(|skill| (InstallableKind::Skill, at(&skill.at)))
+            .collect(),
     }
 }
 

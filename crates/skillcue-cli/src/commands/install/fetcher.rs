@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, Once};
 
-use skillcue_registry::{Disk, Fetched, Git, Limits, News, Origin, Progress, fetch};
+use skillcue_registry::{Disk, FetchEvent, FetchLimits, FetchProgress, Fetched, GitProgram, InstallOrigin, fetch};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -13,7 +13,7 @@ use crate::{progress, text};
 
 /// Fetches files of skills, and shows progress.
 pub(crate) struct Fetcher {
-    git: Git,
+    git: GitProgram,
 }
 
 impl Fetcher {
@@ -22,12 +22,12 @@ impl Fetcher {
     }
 
     /// Brings the files of an origin into a directory, and shows that it does.
-    pub(crate) fn fetch(&self, origin: &Origin, into: &Path) -> Result<Fetched, CliError> {
+    pub(crate) fn fetch(&self, origin: &InstallOrigin, into: &Path) -> Result<Fetched, CliError> {
         cancel_on_signal();
         let signs =
             FetchProgress { shown: Mutex::new(progress::ProgressIndicator::spinner(format!("fetching {origin}"))) };
         FETCHING.store(true, Ordering::SeqCst);
-        let fetched = fetch(origin, into, &Disk::default(), &Limits::default(), &self.git, &signs);
+        let fetched = fetch(origin, into, &Disk::default(), &FetchLimits::default(), &self.git, &signs);
         FETCHING.store(false, Ordering::SeqCst);
         if let code @ 1.. = SIGNALLED.load(Ordering::SeqCst) {
             drop((fetched, signs));
@@ -66,10 +66,10 @@ impl Progress for FetchProgress {
         SIGNALLED.load(Ordering::SeqCst) != 0
     }
 
-    fn say(&self, news: News<'_>) {
+    fn report(&self, news: FetchEvent<'_>) {
         let message = match news {
-            News::Receiving { bytes } => format!("receiving, {} so far", text::bytes(bytes)),
-            News::Unpacking { entries, bytes, of } => {
+            FetchEvent::Receiving { bytes } => format!("receiving, {} so far", text::bytes(bytes)),
+            FetchEvent::Unpacking { entries, bytes, of } => {
                 let of = of.map_or(String::new(), |of| format!(" of {}", text::bytes(of)));
                 let entries = text::thousands(entries);
                 format!("unpacking, {entries} files, {}{of}", text::bytes(bytes))

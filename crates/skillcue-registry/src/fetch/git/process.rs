@@ -1,4 +1,4 @@
-//! The program `git`: started so that it asks nobody, and gone when nobody waits for it.
+//! The program `git`: started so that it never prompts, and ended when its caller stops waiting.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -12,19 +12,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use skillcue_base::{Shown, os_message};
 
+use super::super::context::{FetchContext, carry};
 use super::super::error::{Exceeded, FetchError};
-use super::super::watch::{Watch, carry};
-use crate::{Git, News};
+use crate::{FetchEvent, GitProgram};
 
-/// How long nothing is looked at, at most.
-const TICK: Duration = Duration::from_millis(50);
+/// How long one wait for output lasts.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the growing repository is measured.
-const MEASURE: Duration = Duration::from_millis(200);
-/// How much of what git says is kept: its end, where the reason stands.
-const MAX_SAID: usize = 1 << 13;
+const MEASURE_INTERVAL: Duration = Duration::from_millis(200);
+/// How many bytes of git's stderr are kept: its end, where the reason is.
+const MAX_STDERR: usize = 1 << 13;
 
-/// What every call is told. A person's own configuration is read, for proxies, credentials and `insteadOf`; this overrules
-/// whatever in it would run hooks, ask, or change files.
+/// Settings of every call. A person's own configuration is read, for proxies, credentials and `insteadOf`; this
+/// overrules everything in it that would run hooks, prompt, or change files.
 const SETTINGS: [&str; 19] = [
     "protocol.ext.allow=never",
     "protocol.fd.allow=never",
@@ -48,55 +48,59 @@ const SETTINGS: [&str; 19] = [
     // Executable files stay so.
     "tar.umask=0002",
 ];
-/// Of git's own variables only these are passed on: the others lead to other repositories, or make it talk.
+/// The only `GIT_` variables that are passed on: the others lead to other repositories, or add output.
 const PASSED: [&str; 6] = ["GIT_CONFIG", "GIT_SSH", "GIT_SSL", "GIT_HTTP", "GIT_PROXY", "GIT_EXEC_PATH"];
 const QUIET_SSH: &str = "ssh -oBatchMode=yes";
 
-/// How git is called for one fetch.
-pub(super) struct Caller<'a> {
-    git: &'a Git,
+/// Starts git for one fetch.
+pub(super) struct GitCaller<'a> {
+    git: &'a GitProgram,
     repository: PathBuf,
-    watch: &'a Watch<'a>,
+    context: &'a FetchContext<'a>,
     /// Whether a person has said how to call ssh.
-    own_ssh: bool,
+    has_ssh_command: bool,
 }
 
-impl<'a> Caller<'a> {
-    pub(super) fn new(git: &'a Git, repository: PathBuf, watch: &'a Watch<'a>) -> Result<Caller<'a>, FetchError> {
+impl<'a> GitCaller<'a> {
+    pub(super) fn new(
+        git: &'a GitProgram,
+        repository: PathBuf,
+        context: &'a FetchContext<'a>,
+    ) -> Result<GitCaller<'a>, FetchError> {
         let given = git.env.iter().any(|(name, _)| name == "GIT_SSH_COMMAND" || name == "GIT_SSH");
-        let mut caller = Caller { git, repository, watch, own_ssh: given };
+        let mut caller = GitCaller { git, repository, context, has_ssh_command: given };
         if !given {
             let mut command = [0];
             let running = caller.start(&["config", "--get", "core.sshCommand"])?.read(&mut command);
-            caller.own_ssh = running.map_err(|error| watch.unreadable(error))? > 0;
+            caller.has_ssh_command = running.map_err(|error| context.unreadable(error))? > 0;
         }
         Ok(caller)
     }
 
-    /// Whether what was fetched so far is within its limit.
+    /// Checks that the bytes fetched so far are within the limit.
     pub(super) fn measure(&self) -> Result<(), FetchError> {
-        let limit = self.watch.limits.bytes;
+        let limit = self.context.limits.bytes;
         let bytes = size_below(&self.repository, limit);
         if bytes > limit {
-            return Err(self.watch.exceeded(Exceeded::Bytes(limit)));
+            return Err(self.context.exceeded(Exceeded::Bytes(limit)));
         }
-        self.watch.say(News::Receiving { bytes });
+        self.context.report(FetchEvent::Receiving { bytes });
         Ok(())
     }
 
     /// Starts `git` with these arguments.
-    pub(super) fn start(&self, args: &[&str]) -> Result<Running<'_>, FetchError> {
-        self.watch.check()?;
+    pub(super) fn start(&self, args: &[&str]) -> Result<GitProcess<'_>, FetchError> {
+        self.context.check()?;
         let mut command = Command::new(&self.git.program);
         command.env_clear();
         command.envs(self.git.env.iter().filter(|(name, _)| is_passed(name)).map(|(name, value)| (name, value)));
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ASKPASS", "").env("SSH_ASKPASS_REQUIRE", "never");
         command.env("GCM_INTERACTIVE", "never").env("GIT_LFS_SKIP_SMUDGE", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
         command.env("LC_ALL", "C");
-        if !self.own_ssh {
+        if !self.has_ssh_command {
             command.env("GIT_SSH_COMMAND", QUIET_SSH);
         }
-        // Always said, so that it never looks for a repository around it.
+        // Always set, so that git never looks for a repository around it.
         let mut dir = std::ffi::OsString::from("--git-dir=");
         dir.push(&self.repository);
         command.arg(dir);
@@ -107,7 +111,15 @@ impl<'a> Caller<'a> {
         let start = |source| FetchError::NoGit { program: self.git.program.clone(), source };
         let mut child = command.spawn().map_err(start)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        Ok(Running { child, stdout, stderr, said: Vec::new(), caller: self, measured: Instant::now(), gone: false })
+        Ok(GitProcess {
+            child,
+            stdout,
+            stderr,
+            stderr_tail: Vec::new(),
+            caller: self,
+            measured: Instant::now(),
+            gone: false,
+        })
     }
 }
 
@@ -116,67 +128,67 @@ fn is_passed(name: &OsStr) -> bool {
     !name.starts_with("GIT_") || PASSED.iter().any(|passed| name.starts_with(passed))
 }
 
-/// A call under way. Reading it reads what git writes; dropping it ends it and all that it has started.
-pub(super) struct Running<'a> {
+/// A running git. Reading it reads git's stdout; dropping it ends git and every process that it has started.
+pub(super) struct GitProcess<'a> {
     child: Child,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    /// The end of what it said on stderr.
-    said: Vec<u8>,
-    caller: &'a Caller<'a>,
+    /// The end of its stderr.
+    stderr_tail: Vec<u8>,
+    caller: &'a GitCaller<'a>,
     measured: Instant,
     gone: bool,
 }
 
-impl Running<'_> {
-    /// Waits for its end, which must be a good one.
+impl GitProcess<'_> {
+    /// Waits until it ends; a failure is an error.
     pub(super) fn finish(mut self) -> Result<(), FetchError> {
         self.stdout = None;
         let pid = Pid::from_child(&self.child);
         let caller = self.caller;
         let failed = |error: io::Error| failed(caller, &os_message(&error));
         loop {
-            self.tick()?;
-            // Left unreaped, its number is its own: what it leaves behind in its group can still be named.
+            self.check()?;
+            // Left unreaped, its id is not reused: processes that it leaves in its group can still be signalled.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             let ended = waitid(WaitId::Pid(pid), options).map_err(|error| failed(error.into()))?.is_some();
             let time = if ended { Duration::ZERO } else { Duration::from_millis(2) };
-            self.wait_for_news(time).map_err(failed)?;
+            self.wait_for_output(time).map_err(failed)?;
             if ended {
                 break;
             }
         }
-        while self.stderr.is_some() && self.wait_for_news(Duration::ZERO).unwrap_or(false) {}
+        while self.stderr.is_some() && self.wait_for_output(Duration::ZERO).unwrap_or(false) {}
         let status = self.end();
         match status {
             Ok(status) if status.success() => Ok(()),
-            _ => Err(self::failed(caller, &told(&self.said))),
+            _ => Err(self::failed(caller, &one_line(&self.stderr_tail))),
         }
     }
 
-    /// Ends what is left of it.
+    /// Kills its process group and reaps it.
     fn end(&mut self) -> io::Result<std::process::ExitStatus> {
         if !self.gone {
             self.gone = true;
-            // An error means that nobody is left.
+            // An error means that no process is left.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         }
         self.child.wait()
     }
 
-    /// Whether to go on.
-    fn tick(&mut self) -> Result<(), FetchError> {
-        self.caller.watch.check()?;
-        if self.measured.elapsed() < MEASURE {
+    /// Fails if the fetch was cancelled, or is over its limits.
+    fn check(&mut self) -> Result<(), FetchError> {
+        self.caller.context.check()?;
+        if self.measured.elapsed() < MEASURE_INTERVAL {
             return Ok(());
         }
         self.measured = Instant::now();
         self.caller.measure()
     }
 
-    /// Waits until there is something to read or the time is over; whether there is something on stdout. (On stderr, once
+    /// Waits until there is output or the time is over, and returns whether there is some on stdout. (On stderr, once
     /// stdout is closed.)
-    fn wait_for_news(&mut self, time: Duration) -> io::Result<bool> {
+    fn wait_for_output(&mut self, time: Duration) -> io::Result<bool> {
         let flags = PollFlags::IN | PollFlags::HUP;
         let mut fds = Vec::with_capacity(2);
         fds.extend(self.stdout.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), flags)));
@@ -189,21 +201,21 @@ impl Running<'_> {
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
         if self.stderr.is_some() && ready.last() == Some(&true) {
-            self.hear()?;
+            self.read_stderr()?;
         }
         Ok(ready.first() == Some(&true))
     }
 
-    /// Keeps the end of what it says.
-    fn hear(&mut self) -> io::Result<()> {
+    /// Reads stderr and keeps its end.
+    fn read_stderr(&mut self) -> io::Result<()> {
         let Some(pipe) = &mut self.stderr else { return Ok(()) };
         let mut buffer = [0; 4096];
         match pipe.read(&mut buffer) {
             Ok(0) => self.stderr = None,
             Ok(count) => {
-                self.said.extend_from_slice(&buffer[..count]);
-                let surplus = self.said.len().saturating_sub(MAX_SAID);
-                self.said.drain(..surplus);
+                self.stderr_tail.extend_from_slice(&buffer[..count]);
+                let surplus = self.stderr_tail.len().saturating_sub(MAX_STDERR);
+                self.stderr_tail.drain(..surplus);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -212,11 +224,11 @@ impl Running<'_> {
     }
 }
 
-impl Read for Running<'_> {
+impl Read for GitProcess<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            self.tick().map_err(carry)?;
-            let ready = self.wait_for_news(TICK)?;
+            self.check().map_err(carry)?;
+            let ready = self.wait_for_output(POLL_INTERVAL)?;
             match &mut self.stdout {
                 None => return Ok(0),
                 Some(pipe) if ready => return pipe.read(buffer),
@@ -226,7 +238,7 @@ impl Read for Running<'_> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for GitProcess<'_> {
     fn drop(&mut self) {
         if !self.gone {
             // Killed, it ends at once.
@@ -235,16 +247,16 @@ impl Drop for Running<'_> {
     }
 }
 
-fn failed(caller: &Caller<'_>, reason: &str) -> FetchError {
-    FetchError::Git { from: caller.watch.from.clone(), reason: reason.to_owned() }
+fn failed(caller: &GitCaller<'_>, reason: &str) -> FetchError {
+    FetchError::Git { from: caller.context.from.clone(), reason: reason.to_owned() }
 }
 
-/// The bytes of all files below a directory; no need to know more exactly once there are too many.
+/// Returns the bytes of all files below a directory; it stops counting above the limit.
 fn size_below(dir: &Path, limit: u64) -> u64 {
     let mut size = 0;
     let mut next = vec![dir.to_path_buf()];
     while let Some(dir) = next.pop() {
-        // What vanishes meanwhile is no longer there to be measured.
+        // Files that vanish meanwhile are not counted.
         for entry in dir.read_dir().into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => next.push(entry.path()),
@@ -259,19 +271,19 @@ fn size_below(dir: &Path, limit: u64) -> u64 {
     size
 }
 
-/// What git said, on one line: its reason first, and no passwords.
-fn told(said: &[u8]) -> String {
-    let said = String::from_utf8_lossy(said);
-    let mut lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+/// Returns git's stderr on one line: its reason first, and no passwords.
+fn one_line(stderr: &[u8]) -> String {
+    let stderr = String::from_utf8_lossy(stderr);
+    let mut lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.sort_by_key(|line| !line.starts_with("fatal:"));
-    let told = lines.iter().map(|line| line.strip_prefix("fatal: ").unwrap_or(line)).collect::<Vec<_>>().join("; ");
-    if told.is_empty() {
+    let line = lines.iter().map(|line| line.strip_prefix("fatal: ").unwrap_or(line)).collect::<Vec<_>>().join("; ");
+    if line.is_empty() {
         return "git failed and did not say why".to_owned();
     }
-    Shown(&without_users(&told)).to_string()
+    Shown(&without_users(&line)).to_string()
 }
 
-/// `insteadOf` is where people hide tokens: `https://TOKEN@host/`.
+/// Removes users and tokens from addresses: people hide tokens in `insteadOf`, as `https://TOKEN@host/`.
 fn without_users(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -297,8 +309,8 @@ mod tests {
     #[test]
     fn what_git_said_is_one_line_without_secrets() {
         let said = b"warning: slow\nfatal: unable to access 'https://me:ghp_x@host/o/r.git/': no\x1b[31m\n\n";
-        assert_eq!(told(said), "unable to access 'https://…@host/o/r.git/': no\\u{1b}[31m; warning: slow");
-        assert_eq!(told(b""), "git failed and did not say why");
+        assert_eq!(one_line(said), "unable to access 'https://…@host/o/r.git/': no\\u{1b}[31m; warning: slow");
+        assert_eq!(one_line(b""), "git failed and did not say why");
     }
 
     #[test]

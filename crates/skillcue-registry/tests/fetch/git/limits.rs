@@ -1,4 +1,4 @@
-//! Servers that stall, repositories that are too large, and who is asked what.
+//! Servers that stall, repositories that are too large, and which programs git starts.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use skillcue_registry::{Disk, Exceeded, FetchError, Git, Limits, News, Origin, Progress};
+use skillcue_registry::{
+    Disk, Exceeded, FetchError, FetchEvent, FetchLimits, FetchProgress, GitProgram, InstallOrigin,
+};
 
 use super::{Repo, history};
 use crate::support::get;
@@ -22,7 +24,7 @@ fn stalling() -> (u16, std::thread::JoinHandle<()>) {
     let waiting = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut buffer = [0; 1024];
-        // Zero bytes or a reset: whoever held the other end has ended.
+        // Zero bytes or a reset: the process at the other end has ended.
         while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
     });
     (port, waiting)
@@ -32,8 +34,8 @@ fn stalling() -> (u16, std::thread::JoinHandle<()>) {
 fn a_server_that_stalls() {
     let repo = Repo::new();
     let (port, waiting) = stalling();
-    let origin = Origin::parse(&format!("git://127.0.0.1:{port}/r.git"), Path::new("/")).unwrap();
-    let limits = Limits { time: Duration::from_secs(1), ..Limits::default() };
+    let origin = InstallOrigin::parse(&format!("git://127.0.0.1:{port}/r.git"), Path::new("/")).unwrap();
+    let limits = FetchLimits { time: Duration::from_secs(1), ..FetchLimits::default() };
     let done = get(&origin, &limits, &Disk::default(), &repo.settings(&[]), &());
     let timed = matches!(&done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Time(_), .. }));
     assert!(timed, "{:?}", done.result);
@@ -42,11 +44,11 @@ fn a_server_that_stalls() {
     waiting.join().unwrap();
 }
 
-/// Cancels once somebody says so.
+/// Cancels once it is pressed.
 struct Button<'b>(&'b AtomicBool);
 
-impl Progress for Button<'_> {
-    fn cancelled(&self) -> bool {
+impl FetchProgress for Button<'_> {
+    fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -57,7 +59,7 @@ fn cancelled_while_the_server_stalls() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let pressed = AtomicBool::new(false);
-    let origin = Origin::parse(&format!("git://127.0.0.1:{port}/r.git"), Path::new("/")).unwrap();
+    let origin = InstallOrigin::parse(&format!("git://127.0.0.1:{port}/r.git"), Path::new("/")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, _) = listener.accept().unwrap();
@@ -65,8 +67,8 @@ fn cancelled_while_the_server_stalls() {
             let mut buffer = [0; 1024];
             while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
         });
-        let done = get(&origin, &Limits::default(), &Disk::default(), &repo.settings(&[]), &Button(&pressed));
-        // If nobody has connected, the other thread would wait for ever.
+        let done = get(&origin, &FetchLimits::default(), &Disk::default(), &repo.settings(&[]), &Button(&pressed));
+        // Without a connection, the other thread would wait for ever.
         if !matches!(done.result, Err(FetchError::Cancelled)) {
             drop(std::net::TcpStream::connect(("127.0.0.1", port)));
             panic!("{:?}", done.result);
@@ -93,8 +95,8 @@ fn what_git_has_started_ends_with_it() {
     });
     let mut git = repo.settings(&[]);
     git.env.push(("GIT_SSH_COMMAND".into(), program.into()));
-    let origin = Origin::parse("git@host.invalid:o/r.git", Path::new("/")).unwrap();
-    let done = get(&origin, &Limits::default(), &Disk::default(), &git, &Button(&pressed));
+    let origin = InstallOrigin::parse("git@host.invalid:o/r.git", Path::new("/")).unwrap();
+    let done = get(&origin, &FetchLimits::default(), &Disk::default(), &git, &Button(&pressed));
     assert!(matches!(done.result, Err(FetchError::Cancelled)), "{:?}", done.result);
     // Not how long it takes: only so that a failure does not wait for ten minutes.
     assert_eq!(gone.recv_timeout(Duration::from_mins(1)), Ok(0), "it still runs");
@@ -103,7 +105,7 @@ fn what_git_has_started_ends_with_it() {
 #[test]
 fn a_repository_that_is_too_large() {
     let repo = Repo::new();
-    // What does not get smaller when it is packed.
+    // Bytes that do not get smaller when packed.
     let mut state: u32 = 1;
     let noise: String = (0..300_000)
         .map(|_| {
@@ -113,8 +115,8 @@ fn a_repository_that_is_too_large() {
         .collect();
     repo.write("noise", &noise);
     repo.commit("one");
-    let origin = Origin::parse(&repo.url(), Path::new("/")).unwrap();
-    let limits = Limits { bytes: 50_000, ..Limits::default() };
+    let origin = InstallOrigin::parse(&repo.url(), Path::new("/")).unwrap();
+    let limits = FetchLimits { bytes: 50_000, ..FetchLimits::default() };
     let done = get(&origin, &limits, &Disk::default(), &repo.settings(&[]), &());
     let exceeded = matches!(&done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Bytes(50_000), .. }));
     assert!(exceeded, "{:?}", done.result);
@@ -124,11 +126,11 @@ fn a_repository_that_is_too_large() {
 #[derive(Default)]
 struct Received(AtomicU64, AtomicU64);
 
-impl Progress for Received {
-    fn say(&self, news: News<'_>) {
-        match news {
-            News::Receiving { bytes } => self.0.store(bytes, Ordering::Relaxed),
-            News::Unpacking { entries, .. } => self.1.store(entries, Ordering::Relaxed),
+impl FetchProgress for Received {
+    fn report(&self, event: FetchEvent<'_>) {
+        match event {
+            FetchEvent::Receiving { bytes } => self.0.store(bytes, Ordering::Relaxed),
+            FetchEvent::Unpacking { entries, .. } => self.1.store(entries, Ordering::Relaxed),
             _ => {}
         }
     }
@@ -137,9 +139,9 @@ impl Progress for Received {
 #[test]
 fn progress_is_told() {
     let (repo, _) = history();
-    let origin = Origin::parse(&repo.url(), Path::new("/")).unwrap();
+    let origin = InstallOrigin::parse(&repo.url(), Path::new("/")).unwrap();
     let received = Received::default();
-    get(&origin, &Limits::default(), &Disk::default(), &repo.settings(&[]), &received).result.unwrap();
+    get(&origin, &FetchLimits::default(), &Disk::default(), &repo.settings(&[]), &received).result.unwrap();
     assert!(received.0.into_inner() > 100);
     assert_eq!(received.1.into_inner(), 1);
 }
@@ -155,9 +157,9 @@ fn ssh_asks_nobody_unless_told_otherwise() {
         std::fs::write(bin.join(name), program).unwrap();
         std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
     }
-    let origin = Origin::parse("git@host.invalid:o/r.git", Path::new("/")).unwrap();
-    let asked = |git: &Git| {
-        let done = get(&origin, &Limits::default(), &Disk::default(), git, &());
+    let origin = InstallOrigin::parse("git@host.invalid:o/r.git", Path::new("/")).unwrap();
+    let asked = |git: &GitProgram| {
+        let done = get(&origin, &FetchLimits::default(), &Disk::default(), git, &());
         assert!(matches!(done.result, Err(FetchError::Git { .. })), "{:?}", done.result);
         let text = std::fs::read_to_string(&said).unwrap();
         std::fs::remove_file(&said).unwrap();

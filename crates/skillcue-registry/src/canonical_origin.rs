@@ -1,35 +1,36 @@
-//! Whether two origins are the same place, however they are written.
+//! Origins in a canonical form: whether two spellings mean the same source.
 
 use std::path::{Component, Path};
 
-use crate::Origin;
-use crate::entries::Installed;
+use crate::InstallOrigin;
+use crate::entries::InstalledItem;
 
-/// Whether two are of one kind and from one place: the same directory of the same repository, directory or archive. Another
-/// branch, tag or commit is another version of the same.
-pub(crate) fn same_source(one: &Installed, other: &Installed) -> bool {
+/// Returns whether two items are of one kind and from one source: the same directory of the same repository, directory
+/// or archive. Another branch, tag or commit is another version of the same.
+pub(crate) fn is_same_source(one: &InstalledItem, other: &InstalledItem) -> bool {
     let as_written = (&one.origin, &one.at) == (&other.origin, &other.at);
-    one.kind == other.kind && (as_written || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other)))
+    one.kind == other.kind
+        && (as_written || canonical_origin(one).is_some_and(|origin| Some(origin) == canonical_origin(other)))
 }
 
-/// What is fetched, and the way to it from there, part by part.
-type Whence = (&'static str, String, Vec<String>);
+/// The kind of origin, the repository or archive, and the path in it, part by part.
+type CanonicalOrigin = (&'static str, String, Vec<String>);
 
-fn place(entry: &Installed) -> Option<Whence> {
+fn canonical_origin(entry: &InstalledItem) -> Option<CanonicalOrigin> {
     let at = parts(Path::new(&entry.at));
-    Some(match Origin::from_text(&entry.origin).ok()? {
-        Origin::Git { url, subdir, .. } => {
+    Some(match InstallOrigin::from_text(&entry.origin).ok()? {
+        InstallOrigin::Git { url, subdir, .. } => {
             let url = url.trim_end_matches('/');
             let mut way = subdir.map(|subdir| parts(Path::new(&subdir))).unwrap_or_default();
             way.extend(at);
             ("git", url.strip_suffix(".git").unwrap_or(url).to_owned(), way)
         }
-        Origin::Directory { path } => {
+        InstallOrigin::Directory { path } => {
             let mut way = parts(&path);
             way.extend(at);
             ("directory", String::new(), way)
         }
-        Origin::Archive { path } => ("archive", path.to_string_lossy().into_owned(), at),
+        InstallOrigin::Archive { path } => ("archive", path.to_string_lossy().into_owned(), at),
     })
 }
 
@@ -41,13 +42,23 @@ fn parts(path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::InstallableKind;
 
-    fn from(origin: &str, at: &str) -> Installed {
+    fn from(origin: &str, at: &str) -> InstalledItem {
         let digest = "0".repeat(64).parse().unwrap();
         let (commit, version, installed, other) = (None, None, None, std::collections::BTreeMap::new());
         let (origin, at) = (origin.to_owned(), at.to_owned());
-        Installed { kind: Kind::Skill, origin, at, commit, version, skills: Vec::new(), digest, installed, other }
+        InstalledItem {
+            kind: InstallableKind::Skill,
+            origin,
+            at,
+            commit,
+            version,
+            skills: Vec::new(),
+            digest,
+            installed,
+            other,
+        }
     }
 
     #[test]
@@ -62,7 +73,7 @@ mod tests {
             (("/x.zip", "a"), ("/x.zip", "a/")),
             (("what is this", ""), ("what is this", "")),
         ] {
-            assert!(same_source(&from(one.0, one.1), &from(other.0, other.1)), "{one:?} {other:?}");
+            assert!(is_same_source(&from(one.0, one.1), &from(other.0, other.1)), "{one:?} {other:?}");
         }
     }
 
@@ -77,10 +88,10 @@ mod tests {
             (("/x.zip", "a"), ("/x.zip/", "a")),
             (("/x", "a"), ("what is this", "a")),
         ] {
-            assert!(!same_source(&from(one.0, one.1), &from(other.0, other.1)), "{one:?} {other:?}");
+            assert!(!is_same_source(&from(one.0, one.1), &from(other.0, other.1)), "{one:?} {other:?}");
         }
         let mut plugin = from("/x", "a");
-        plugin.kind = Kind::Plugin;
-        assert!(!same_source(&plugin, &from("/x", "a")));
+        plugin.kind = InstallableKind::Plugin;
+        assert!(!is_same_source(&plugin, &from("/x", "a")));
     }
 }

@@ -1,4 +1,4 @@
-//! Where one registry stands, and what stands where in it.
+//! The location of one registry, and the paths in it.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,49 +9,49 @@ use skillcue_format::SkillName;
 
 use crate::{Disk, RegistryError};
 
-/// The file that says what is installed and enabled.
+/// The file that lists what is installed and enabled.
 pub(crate) const REGISTRY: &str = "registry.json";
-/// The file that says what exactly was installed.
+/// The file that pins the exact content of what was installed.
 pub(crate) const LOCK: &str = "skillcue.lock";
 
-/// What can be installed.
+/// The kinds of items that can be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum InstallableKind {
     /// A directory with a `SKILL.md`.
     Skill,
     /// A bundle with a `.claude-plugin/plugin.json`.
     Plugin,
 }
 
-impl Kind {
-    /// Both.
-    pub(crate) const ALL: [Kind; 2] = [Kind::Skill, Kind::Plugin];
+impl InstallableKind {
+    /// Both kinds.
+    pub(crate) const ALL: [InstallableKind; 2] = [InstallableKind::Skill, InstallableKind::Plugin];
 
-    /// The word for one.
+    /// Returns the word for one.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Skill => "skill",
-            Kind::Plugin => "plugin",
+            InstallableKind::Skill => "skill",
+            InstallableKind::Plugin => "plugin",
         }
     }
 
     fn dir(self) -> &'static str {
         match self {
-            Kind::Skill => "skills",
-            Kind::Plugin => "plugins",
+            InstallableKind::Skill => "skills",
+            InstallableKind::Plugin => "plugins",
         }
     }
 
-    /// Whether a directory of this kind may have that name. Names stand in files that come with checkouts: nothing
-    /// but one plain component may pass.
+    /// Returns whether a directory of this kind may have that name. Names are in files that come with checkouts:
+    /// nothing but one plain component may pass.
     pub(crate) fn may_be_called(self, name: &str) -> bool {
         if name.len() > 200 {
             return false;
         }
         match self {
-            Kind::Skill => SkillName::lenient(name).is_ok_and(|canonical| canonical.as_str() == name),
-            Kind::Plugin => {
+            InstallableKind::Skill => SkillName::lenient(name).is_ok_and(|canonical| canonical.as_str() == name),
+            InstallableKind::Plugin => {
                 !name.is_empty()
                     && !name.starts_with(['.', '-'])
                     && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
@@ -60,78 +60,79 @@ impl Kind {
     }
 }
 
-/// One registry: the user's, or a project's.
+/// The location of one registry: the user's, or a project's.
 ///
 /// ```
-/// use skillcue_registry::Place;
+/// use skillcue_registry::RegistryLocation;
 ///
-/// let place = Place::user("/home/ann/.local/share/skillcue");
-/// assert_eq!(place.registry_file().to_str(), Some("/home/ann/.local/share/skillcue/registry.json"));
-/// let project = Place::project("/home/ann/shop");
+/// let location = RegistryLocation::user("/home/ann/.local/share/skillcue");
+/// assert_eq!(location.registry_file().to_str(), Some("/home/ann/.local/share/skillcue/registry.json"));
+/// let project = RegistryLocation::project("/home/ann/shop");
 /// assert_eq!(project.skills_dir().to_str(), Some("/home/ann/shop/.skillcue/skills"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RegistryLocation {
     base: PathBuf,
     project: bool,
 }
 
-impl Place {
-    /// The user's registry, in their data directory.
-    pub fn user(data_dir: impl Into<PathBuf>) -> Place {
-        Place { base: data_dir.into(), project: false }
+impl RegistryLocation {
+    /// Returns the location of the user's registry, in their data directory.
+    pub fn user(data_dir: impl Into<PathBuf>) -> RegistryLocation {
+        RegistryLocation { base: data_dir.into(), project: false }
     }
 
-    /// A project's registry: its files beside `skillcue.toml`, what is installed in `.skillcue`.
-    pub fn project(dir: impl Into<PathBuf>) -> Place {
-        Place { base: dir.into(), project: true }
+    /// Returns the location of a project's registry: its files are beside `skillcue.toml`, the installed items in
+    /// `.skillcue`.
+    pub fn project(dir: impl Into<PathBuf>) -> RegistryLocation {
+        RegistryLocation { base: dir.into(), project: true }
     }
 
-    /// Whether it is a project's.
+    /// Returns whether it is a project's.
     pub fn is_project(&self) -> bool {
         self.project
     }
 
-    /// The directory that the files stand in.
+    /// Returns the directory of the registry's files.
     pub fn dir(&self) -> &Path {
         &self.base
     }
 
-    /// `registry.json`.
+    /// Returns the path of `registry.json`.
     pub fn registry_file(&self) -> PathBuf {
         self.base.join(REGISTRY)
     }
 
-    /// `skillcue.lock`.
+    /// Returns the path of `skillcue.lock`.
     pub fn lock_file(&self) -> PathBuf {
         self.base.join(LOCK)
     }
 
-    /// The directory of the installed skills.
+    /// Returns the directory of the installed skills.
     pub fn skills_dir(&self) -> PathBuf {
-        self.kind_dir(Kind::Skill)
+        self.kind_dir(InstallableKind::Skill)
     }
 
-    /// The directory of the installed plugins.
+    /// Returns the directory of the installed plugins.
     pub fn plugins_dir(&self) -> PathBuf {
-        self.kind_dir(Kind::Plugin)
+        self.kind_dir(InstallableKind::Plugin)
     }
 
-    pub(crate) fn kind_dir(&self, kind: Kind) -> PathBuf {
+    pub(crate) fn kind_dir(&self, kind: InstallableKind) -> PathBuf {
         if self.project { self.base.join(".skillcue").join(kind.dir()) } else { self.base.join(kind.dir()) }
     }
 
-    /// Where something installed stands.
-    pub(crate) fn target(&self, kind: Kind, name: &str) -> PathBuf {
+    /// Returns the directory of an installed item.
+    pub(crate) fn target(&self, kind: InstallableKind, name: &str) -> PathBuf {
         self.kind_dir(kind).join(name)
     }
 
-    /// What only the registry itself needs.
+    /// Returns the directory of what only the registry itself needs.
     pub(crate) fn inner(&self) -> PathBuf {
         self.base.join(if self.project { ".skillcue/registry" } else { ".registry" })
     }
 
-    /// How large the registry's files may be. Those of a project may have come with a checkout.
+    /// Returns how large the registry's files may be. Those of a project may have come with a checkout.
     pub(crate) fn max_bytes(&self) -> u64 {
         if self.project { 16 << 20 } else { 256 << 20 }
     }
@@ -140,7 +141,7 @@ impl Place {
         self.inner().join("journal.json")
     }
 
-    /// Where the next text of a file is written before it counts.
+    /// Returns the path of the next text of a file, before it is committed.
     pub(crate) fn next(&self, file: &str) -> PathBuf {
         self.inner().join(format!("next-{file}"))
     }
@@ -165,8 +166,8 @@ impl Place {
         })
     }
 
-    /// Refuses to change a project that is somebody else's, in whole or in part: what is staged and recorded there may be
-    /// made to hurt, and can be changed under our hands.
+    /// Refuses to change a project that belongs to another user, in whole or in part: its staged and recorded files may
+    /// be crafted, and can be changed while we work.
     pub(crate) fn check_owner(&self, me: u32) -> Result<(), RegistryError> {
         if !self.project {
             return Ok(());
@@ -178,7 +179,7 @@ impl Place {
         })
     }
 
-    /// Makes the directories that every change needs.
+    /// Checks the location, and makes the directories that every change needs.
     pub(crate) fn prepare(&self, disk: &Disk) -> Result<(), RegistryError> {
         self.check()?;
         self.check_owner(rustix::process::geteuid().as_raw())?;
@@ -188,7 +189,8 @@ impl Place {
         Ok(())
     }
 
-    /// Keeps what only the registry needs out of a project's history. Called under the lock.
+    /// Writes a `.gitignore` that keeps the registry's inner directory out of a project's history. Called under the
+    /// lock.
     pub(crate) fn ignore_inner(&self, disk: &Disk) -> Result<(), RegistryError> {
         let ignore = self.inner().join(".gitignore");
         if !self.project || ignore.symlink_metadata().is_ok() {
@@ -206,31 +208,31 @@ mod tests {
     #[test]
     fn names_are_single_plain_components() {
         for bad in ["", ".", "..", "a/b", "/a", "../a", "a\\b", "a\0", ".git", "a b", "a:b", "PDF"] {
-            assert!(!Kind::Skill.may_be_called(bad), "{bad:?}");
+            assert!(!InstallableKind::Skill.may_be_called(bad), "{bad:?}");
         }
         for bad in ["", ".", "..", "a/b", "/a", "../a", "a\\b", "a\0", ".git", "a b", "a:b", "-x"] {
-            assert!(!Kind::Plugin.may_be_called(bad), "{bad:?}");
+            assert!(!InstallableKind::Plugin.may_be_called(bad), "{bad:?}");
         }
-        assert!(Kind::Skill.may_be_called("pdf-2") && Kind::Skill.may_be_called("größe"));
-        assert!(Kind::Plugin.may_be_called("Office_2.1"));
+        assert!(InstallableKind::Skill.may_be_called("pdf-2") && InstallableKind::Skill.may_be_called("größe"));
+        assert!(InstallableKind::Plugin.may_be_called("Office_2.1"));
     }
 
     #[test]
-    fn a_project_of_somebody_else_is_not_changed() {
+    fn a_project_of_another_user_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let me = rustix::process::geteuid().as_raw();
-        let place = Place::project(dir.path());
-        place.prepare(&Disk::default()).unwrap();
-        place.check_owner(me).unwrap();
-        let error = place.check_owner(me + 1).unwrap_err();
+        let location = RegistryLocation::project(dir.path());
+        location.prepare(&Disk::default()).unwrap();
+        location.check_owner(me).unwrap();
+        let error = location.check_owner(me + 1).unwrap_err();
         assert!(matches!(error, RegistryError::NotYours { owner, .. } if owner == me), "{error}");
-        Place::user(dir.path()).check_owner(me + 1).unwrap();
-        // Somebody else's for sure: what is chowned by root, or what is root's.
+        RegistryLocation::user(dir.path()).check_owner(me + 1).unwrap();
+        // Certainly another user's: a directory that root has chowned, or root's own.
         let other = if me == 0 {
-            std::os::unix::fs::chown(place.inner(), Some(12_345), None).unwrap();
-            place
+            std::os::unix::fs::chown(location.inner(), Some(12_345), None).unwrap();
+            location
         } else {
-            Place::project("/usr")
+            RegistryLocation::project("/usr")
         };
         let error = other.prepare(&Disk::default()).unwrap_err();
         assert!(matches!(error, RegistryError::NotYours { .. }), "{error}");
@@ -239,8 +241,8 @@ mod tests {
     #[test]
     fn a_link_in_place_of_a_directory_is_refused() {
         let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let place = Place::project(dir.path());
-        place.check().unwrap();
+        let location = RegistryLocation::project(dir.path());
+        location.check().unwrap();
         for link in [".skillcue/skills", ".skillcue/registry", ".skillcue"] {
             let link = dir.path().join(link);
             std::fs::create_dir_all(link.parent().unwrap()).unwrap();
@@ -248,8 +250,8 @@ mod tests {
                 std::fs::remove_dir_all(&link).unwrap();
             }
             std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
-            assert!(matches!(place.check(), Err(RegistryError::NotADirectory { .. })), "{}", link.display());
-            assert!(place.prepare(&Disk::default()).is_err());
+            assert!(matches!(location.check(), Err(RegistryError::NotADirectory { .. })), "{}", link.display());
+            assert!(location.prepare(&Disk::default()).is_err());
             std::fs::remove_file(&link).unwrap();
         }
         assert_eq!(elsewhere.path().read_dir().unwrap().count(), 0);

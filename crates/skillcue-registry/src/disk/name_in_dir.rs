@@ -1,4 +1,5 @@
-//! Names in directories that are held open: whoever may rename things beside ours cannot lead us elsewhere meanwhile.
+//! Names in directories that are held open: another process that renames directories cannot lead us elsewhere
+//! meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,26 +10,26 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
-/// A directory that is only gone through: to look up a name in it needs no right to list it.
+/// Flags for a directory that is only passed through: to look up a name in it needs no right to list it.
 #[cfg(target_os = "linux")]
 const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const THROUGH: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// A name in a directory.
-pub(super) struct At<'p> {
+pub(super) struct NameInDir<'p> {
     dir: Option<OwnedFd>,
     pub(super) name: &'p Path,
 }
 
-impl<'p> At<'p> {
-    /// Where a path leads. Below the root, if there is one, no link is followed on the way.
-    pub(super) fn new(root: Option<&Path>, path: &'p Path) -> io::Result<At<'p>> {
+impl<'p> NameInDir<'p> {
+    /// Opens the directory of a path. Below the root, if there is one, no link is followed on the way.
+    pub(super) fn new(root: Option<&Path>, path: &'p Path) -> io::Result<NameInDir<'p>> {
         let below = root.and_then(|root| Some((root, path.strip_prefix(root).ok()?)));
         let (Some((root, below)), Some(name)) = (below, path.file_name()) else {
-            return Ok(At { dir: None, name: path });
+            return Ok(NameInDir { dir: None, name: path });
         };
-        let Some(above) = below.parent() else { return Ok(At { dir: None, name: path }) };
+        let Some(above) = below.parent() else { return Ok(NameInDir { dir: None, name: path }) };
         let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
         // The way to the root is the caller's business, and may lead through links.
         let mut dir = openat(CWD, root, THROUGH, Mode::empty())?;
@@ -36,7 +37,7 @@ impl<'p> At<'p> {
             let Component::Normal(part) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
             dir = openat(&dir, part, THROUGH | OFlags::NOFOLLOW, Mode::empty())?;
         }
-        Ok(At { dir: Some(dir), name: Path::new(name) })
+        Ok(NameInDir { dir: Some(dir), name: Path::new(name) })
     }
 
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
@@ -52,7 +53,7 @@ impl<'p> At<'p> {
     }
 }
 
-/// What may be read, written and executed by whom, for a new file.
+/// Returns the permission bits of a new file as a `Mode`.
 pub(super) fn mode(bits: u32) -> Mode {
     let all = [
         (0o400, Mode::RUSR),
@@ -68,18 +69,18 @@ pub(super) fn mode(bits: u32) -> Mode {
     all.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, mode)| mode).collect()
 }
 
-/// A directory in another one, open to be listed; nothing if it is something else, a link for instance.
+/// Opens a directory in another one to list it; `None` if it is something else, a link for instance.
 pub(super) fn open_dir(dir: BorrowedFd<'_>, name: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match openat(dir, name, flags, Mode::empty()) {
         Ok(found) => Ok(Some(found)),
-        // Which of the two a link is depends on the system.
+        // Which of the two is returned for a link depends on the system.
         Err(Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The names in a directory.
+/// Lists the names in a directory.
 pub(super) fn names(dir: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {

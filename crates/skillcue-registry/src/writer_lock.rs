@@ -1,25 +1,29 @@
-//! The lock that lets one writer in at a time.
+//! The lock that admits one writer at a time.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::{Disk, Place, RegistryError};
+use crate::{Disk, RegistryError, RegistryLocation};
 
-/// How often the lock is tried while somebody else has it.
-const STEP: Duration = Duration::from_millis(2);
+/// How often the lock is tried while another process has it.
+const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The right to change a place. Let go when dropped, and by the system if the process dies.
+/// The right to change a registry. Released when dropped, and by the system if the process dies.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct WriterLock {
     _file: File,
 }
 
-impl Guard {
-    /// Waits for the right to change a place, whose directories are there.
-    pub(crate) fn wait(place: &Place, disk: &Disk, wait: Duration) -> Result<Guard, RegistryError> {
-        let path = place.inner().join("lock");
+impl WriterLock {
+    /// Waits for the right to change the registry at a location whose directories exist.
+    pub(crate) fn acquire(
+        location: &RegistryLocation,
+        disk: &Disk,
+        wait: Duration,
+    ) -> Result<WriterLock, RegistryError> {
+        let path = location.inner().join("lock");
         let fail = |error| RegistryError::file("lock", &path, error);
         let mut file = disk.open_lock(&path).map_err(fail)?;
         let started = Instant::now();
@@ -30,22 +34,22 @@ impl Guard {
                 Err(TryLockError::WouldBlock) if started.elapsed() >= wait => {
                     return Err(RegistryError::Busy { holder: holder(&path), path, waited: wait });
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(STEP),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY_INTERVAL),
             }
         }
-        // For the message that somebody else may have to show: not worth an error.
-        let _ = sign(&mut file);
-        Ok(Guard { _file: file })
+        // For the message that another process may have to show: not worth an error.
+        let _ = write_process_id(&mut file);
+        Ok(WriterLock { _file: file })
     }
 }
 
-/// Whether somebody changes a place right now. Nothing is made or written to find out.
-pub(crate) fn is_held(place: &Place) -> bool {
-    let lock = crate::tree::open(&place.inner().join("lock"));
+/// Returns whether another process is changing the registry right now. Nothing is made or written to find out.
+pub(crate) fn is_held(location: &RegistryLocation) -> bool {
+    let lock = crate::tree::open(&location.inner().join("lock"));
     lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-fn sign(file: &mut File) -> io::Result<()> {
+fn write_process_id(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
     write!(file, "{}", std::process::id())
@@ -57,7 +61,7 @@ fn holder(path: &Path) -> Option<u32> {
     text.parse().ok()
 }
 
-/// Locks a file that shows that its owner lives; `None` if its owner does.
+/// Locks a file that its owner keeps locked for life; `None` if the owner is alive.
 pub(crate) fn try_lock(path: &Path, disk: &Disk) -> io::Result<Option<File>> {
     let file = disk.open_lock(path)?;
     match file.try_lock() {

@@ -1,4 +1,4 @@
-//! One fetch under way: what it is called, its limits, and who may stop it.
+//! One fetch under way: its origin, its limits, its progress and cancellation.
 
 use std::io;
 use std::time::Instant;
@@ -6,26 +6,26 @@ use std::time::Instant;
 use skillcue_base::os_message;
 
 use super::error::{Exceeded, FetchError, Refusal};
-use crate::{Limits, News, Progress};
+use crate::{FetchEvent, FetchLimits, FetchProgress};
 
 /// One fetch under way.
-pub(super) struct Watch<'a> {
+pub(super) struct FetchContext<'a> {
     /// The origin, as people write it.
     pub(super) from: String,
-    pub(super) limits: &'a Limits,
-    progress: &'a dyn Progress,
+    pub(super) limits: &'a FetchLimits,
+    progress: &'a dyn FetchProgress,
     started: Instant,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn new(from: String, limits: &'a Limits, progress: &'a dyn Progress) -> Watch<'a> {
-        progress.say(News::Fetching { origin: &from });
-        Watch { from, limits, progress, started: Instant::now() }
+impl<'a> FetchContext<'a> {
+    pub(super) fn new(from: String, limits: &'a FetchLimits, progress: &'a dyn FetchProgress) -> FetchContext<'a> {
+        progress.report(FetchEvent::Fetching { origin: &from });
+        FetchContext { from, limits, progress, started: Instant::now() }
     }
 
-    /// Whether to go on.
+    /// Fails if the fetch was cancelled or its time is over.
     pub(super) fn check(&self) -> Result<(), FetchError> {
-        if self.progress.cancelled() {
+        if self.progress.is_cancelled() {
             return Err(FetchError::Cancelled);
         }
         if self.started.elapsed() > self.limits.time {
@@ -34,8 +34,8 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    pub(super) fn say(&self, news: News<'_>) {
-        self.progress.say(news);
+    pub(super) fn report(&self, event: FetchEvent<'_>) {
+        self.progress.report(event);
     }
 
     pub(super) fn exceeded(&self, exceeded: Exceeded) -> FetchError {
@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
         FetchError::Damaged { from: self.from.clone(), reason: reason.into() }
     }
 
-    /// What went wrong while an archive was read: one of our own errors that travelled as an I/O error, or damage.
+    /// Turns an error while reading an archive into ours: one that travelled as an I/O error, or damage.
     pub(super) fn unreadable(&self, error: io::Error) -> FetchError {
         match carried(error) {
             Ok(ours) => ours,
@@ -60,12 +60,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Sends one of our errors through a reader.
+/// Wraps one of our errors to pass it through a reader.
 pub(super) fn carry(error: FetchError) -> io::Error {
     io::Error::other(error)
 }
 
-/// Takes out again what [`carry`] sent.
+/// Takes out the error that [`carry`] wrapped.
 pub(super) fn carried(error: io::Error) -> Result<FetchError, io::Error> {
     error.downcast::<FetchError>()
 }
