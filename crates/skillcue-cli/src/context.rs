@@ -13,7 +13,7 @@ use skillcue::format::Severity;
 use skillcue::{Diagnostic, Mode, Skillcue};
 use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
-use skillcue_mcp::host::Host as Servers;
+use skillcue_mcp::host::McpHost as Servers;
 
 use crate::cli::Global;
 use crate::diagnostics;

@@ -8,7 +8,7 @@ use skillcue::consent::{ConsentGate, ConsentStore};
 use skillcue::format::Severity;
 use skillcue::{Builder, Diagnostic, ErrorInfo as _, Skillcue, Source};
 use skillcue_exec::Runner;
-use skillcue_mcp::host::{Host as Servers, HostOptions, ServerRefresh, ServerSpec};
+use skillcue_mcp::host::{McpHost as Servers, McpHostOptions, ServerRefresh, ServerSpec};
 
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -152,7 +152,7 @@ impl Host {
                 }
             }
         }
-        let options = HostOptions {
+        let options = McpHostOptions {
             cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
             consent: self.consent(),
         };

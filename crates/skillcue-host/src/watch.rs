@@ -7,7 +7,7 @@ use std::time::Duration;
 use skillcue::watch::{WatchEvent, WatchOptions, WatchState, Watching};
 use skillcue::{Changes, Skillcue};
 use skillcue_base::{lock, os_message};
-use skillcue_mcp::host::{Host as Servers, Outcome};
+use skillcue_mcp::host::{McpHost as Servers, RefreshOutcome};
 
 use crate::error::HostError;
 use crate::host::Host;
@@ -105,7 +105,7 @@ fn ask(servers: &Servers, skills: &Skillcue) -> Option<Changes> {
     let mut has_changed = false;
     for refreshed in servers.refresh_stale(MAX_WAIT) {
         match refreshed.outcome {
-            Ok(outcome) => has_changed |= matches!(outcome, Outcome::Changed(_)),
+            Ok(outcome) => has_changed |= matches!(outcome, RefreshOutcome::Changed(_)),
             Err(why) => tracing::info!(server = refreshed.label, "cannot be asked for its skills: {why}"),
         }
     }

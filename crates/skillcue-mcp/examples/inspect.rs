@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use skillcue_mcp::host::{Host, ServerSpec, ServerTransport};
+use skillcue_mcp::host::{McpHost, ServerSpec, ServerTransport};
 
 fn main() -> ExitCode {
     let (flags, urls): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match Host::inspect(spec, flags.iter().any(|flag| flag == "--verify"), Duration::from_secs(30)) {
+    match McpHost::inspect(spec, flags.iter().any(|flag| flag == "--verify"), Duration::from_secs(30)) {
         Ok(report) => {
             println!("{report:#?}");
             if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

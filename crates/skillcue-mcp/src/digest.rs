@@ -2,7 +2,7 @@
 
 use skillcue_base::Digest;
 
-/// The SHA-256 of some bytes: `sha256:` and 64 hexadecimal digits.
+/// Returns the SHA-256 of some bytes: `sha256:` and 64 hexadecimal digits.
 ///
 /// ```
 /// let empty = skillcue_mcp::digest(b"");
@@ -12,7 +12,7 @@ pub fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", Digest::of(bytes))
 }
 
-/// The hexadecimal digits of a digest.
+/// Returns the hexadecimal digits of a digest.
 pub(crate) fn digits(digest: &str) -> &str {
     digest.strip_prefix("sha256:").unwrap_or(digest)
 }

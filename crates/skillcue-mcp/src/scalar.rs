@@ -2,14 +2,14 @@
 
 use serde_json::Number;
 
-/// What a plain scalar means.
+/// The value of a plain scalar.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Scalar {
     Null,
     Bool(bool),
     Number(Number),
     /// A number that JSON does not have.
-    Unsayable,
+    NotInJson,
     Text,
 }
 
@@ -25,10 +25,10 @@ impl Scalar {
 }
 
 fn number(number: Option<Number>) -> Scalar {
-    number.map_or(Scalar::Unsayable, Scalar::Number)
+    number.map_or(Scalar::NotInJson, Scalar::Number)
 }
 
-/// `[-+]?[0-9]+`, `0o[0-7]+`, `0x[0-9a-fA-F]+`.
+/// Reads `[-+]?[0-9]+`, `0o[0-7]+`, `0x[0-9a-fA-F]+`.
 fn integer(text: &str) -> Option<Scalar> {
     let (digits, radix) = match (text.strip_prefix("0o"), text.strip_prefix("0x")) {
         (Some(digits), _) => (digits, 8),
@@ -53,11 +53,11 @@ fn integer(text: &str) -> Option<Scalar> {
     }))
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, and infinity and not-a-number, which JSON has not.
+/// Reads `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, and infinity and not-a-number, which JSON has not.
 fn float(text: &str) -> Option<Scalar> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Some(Scalar::Unsayable);
+        return Some(Scalar::NotInJson);
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -76,6 +76,6 @@ fn float(text: &str) -> Option<Scalar> {
     if !is_mantissa || !is_exponent {
         return None;
     }
-    // What its author wrote as a float is written as one: `2.0`, not `2`.
+    // A number written as a float stays one: `2.0`, not `2`.
     Some(number(text.parse().ok().and_then(Number::from_f64)))
 }

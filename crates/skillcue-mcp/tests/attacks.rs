@@ -89,7 +89,7 @@ async fn every_attack_is_refused_and_logged_once() {
         "C:\\Windows\\win.ini",
     ];
     for mut client in [Client::legacy(&server).await, Client::modern(&server)] {
-        // What is asked for properly is had, and is no event: the refusals below are not for want of anything else.
+        // Proper requests are answered, and log no event: the refusals below have no other cause.
         EVENTS.lock().unwrap().clear();
         for (method, uri) in [
             ("resources/read", "skill://pdf/reference.md"),

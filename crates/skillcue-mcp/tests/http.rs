@@ -161,7 +161,7 @@ async fn both_protocols_are_served() {
     assert!(reply.body.contains("\"version\":1.10}"), "{}", reply.body);
     let reply = running.modern("no/such", json!({})).await;
     assert_eq!((reply.status, reply.message()["error"]["code"].clone()), (404, json!(-32601)));
-    assert_eq!(running.server.listeners(), 0, "nobody is left behind");
+    assert_eq!(running.server.listeners(), 0, "no listener is left behind");
     running.end().await;
 }
 
@@ -249,7 +249,7 @@ async fn large_requests_are_refused() {
     options.max_body = 1_000;
     let running = run(options).await;
     assert_eq!(running.ask("POST", "/mcp", &[], &" ".repeat(1_001)).await.status, 413);
-    // Nobody says beforehand how much it will be.
+    // The length is not declared beforehand.
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -260,7 +260,7 @@ async fn large_requests_are_refused() {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).await.unwrap();
     assert!(line.contains("413"), "{line}");
-    // Who writes everything before reading anything sees the answer, too.
+    // A client that writes everything before reading sees the answer, too.
     for sent in [&format!("Content-Length: {}", 32 << 20), "Transfer-Encoding: chunked"] {
         let mut stream = TcpStream::connect(running.address).await.unwrap();
         let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n{sent}\r\n\r\n", running.address);

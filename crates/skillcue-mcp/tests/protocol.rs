@@ -428,7 +428,7 @@ async fn changes_reach_sessions_of_the_older_protocol() {
     assert_eq!(server.listeners(), 2);
     assert!(client.close().await.is_empty());
     assert!(other.close().await.is_empty());
-    assert_eq!(server.listeners(), 0, "who is gone is forgotten");
+    assert_eq!(server.listeners(), 0, "a closed client is forgotten");
 }
 
 fn changed(listing: bool, skills: &[&str]) -> Changes {
@@ -459,7 +459,7 @@ async fn what_is_not_served_is_not_told_of() {
     let news = [client.news().await, client.news().await];
     assert_eq!(methods(&news), ["notifications/message", "notifications/resources/updated"]);
     assert_eq!(news[1]["params"]["uri"], "skill://quiet/hidden/notes.md");
-    // One that appears is told of, and one that was served before, too.
+    // A skill that appears is announced, and one that was served before, too.
     write(tmp.path(), "hidden/SKILL.md", "---\nname: hidden\ndescription: For all.\n---\n");
     fs::remove_dir_all(tmp.path().join("pdf")).unwrap();
     server.skillcue().refresh();
@@ -540,7 +540,7 @@ async fn changes_reach_streams_of_the_newer_protocol() {
     let id = client.send("subscriptions/listen", filter).await;
     let acknowledged = client.news().await;
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    // An answered request says nothing about the stream; it is there once somebody listens.
+    // An answered request says nothing about the stream; it is there once there is a listener.
     while server.listeners() == 0 {
         tokio::task::yield_now().await;
     }
@@ -572,7 +572,7 @@ async fn refusals_and_omissions_are_logged_to_the_client() {
     let news = client.news().await;
     let message = news["params"]["data"]["message"].as_str().unwrap();
     assert!(message.contains("mended") && message.contains("old"), "{message}");
-    // Told once; and not at all to who wants errors only.
+    // Sent once; and not at all to a client that wants errors only.
     client.request("skills/list", json!({})).await;
     client.request("logging/setLevel", json!({ "level": "error" })).await;
     client.refused("resources/read", json!({ "uri": "skill://pdf/%2e%2e/x" })).await;
@@ -669,7 +669,7 @@ async fn tools_report_progress_and_appear_once_their_skill_is_loaded() {
     let after = client.request("tools/list", json!({})).await;
     let count = |tools: &Value| tools["tools"].as_array().unwrap().len();
     assert_eq!(count(&after), count(&before) + 1);
-    // Another session has loaded nothing, and without a token nobody hears of progress.
+    // Another session has loaded nothing, and without a token no progress is sent.
     let mut other = Client::legacy(&odd_server(&odd)).await;
     other.request("tools/call", json!({ "name": "report" })).await;
     assert_eq!(methods(&[other.news().await]), ["notifications/tools/list_changed"]);
@@ -709,7 +709,7 @@ async fn closing_the_pipe_ends_the_server() {
     let server = server(tmp.path());
     assert!(Client::connect(&server).close().await.is_empty(), "even before a word was said");
     assert!(Client::legacy(&server).await.close().await.is_empty());
-    // What was asked before is answered.
+    // Earlier requests are answered.
     let mut client = Client::legacy(&server).await;
     let id = client.send("tools/list", json!({})).await;
     let rest = client.close().await;
@@ -776,9 +776,9 @@ async fn who_does_not_read_is_not_read_from() {
         }
         asked += 1;
     }
-    // What fits into the pipes and buffers on the way, and little more.
+    // As much as fits into the pipes and buffers on the way, and little more.
     assert!(asked < 6_000, "{asked} requests were taken");
-    // Whoever begins to read gets all of them. (The last line is half written, and stays that.)
+    // A client that begins to read gets all of them. (The last line is half written, and stays that.)
     let mut answered = std::collections::HashSet::new();
     while answered.len() < asked {
         let answer = client.next().await.unwrap();

@@ -1,5 +1,5 @@
-//! A skill that is not for models reaches no client of the MCP server, whatever the reason and whatever the request; and one
-//! that people may call is a prompt, which people pick.
+//! A skill that is not for models reaches no client of the MCP server, whatever the reason and whatever the request;
+//! and one that people may call is a prompt, which people pick.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod common;

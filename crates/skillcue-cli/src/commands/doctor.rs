@@ -16,7 +16,7 @@ use skillcue::consent::{BROKEN_FILE_HINT, ConsentGate as _};
 use skillcue::format::Severity;
 use skillcue::{Catalog, Diagnostic, Skill, SkillRoot, Source};
 use skillcue_exec::Support;
-use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
+use skillcue_mcp::host::{McpHost, ServerSpec, ServerStatus};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -252,8 +252,8 @@ fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Checked
         }
     }
     let host = context.servers()?;
-    let status: Vec<ServerStatus> = host.map(Host::status).unwrap_or_default();
-    for problem in host.map(Host::diagnostics).unwrap_or_default() {
+    let status: Vec<ServerStatus> = host.map(McpHost::status).unwrap_or_default();
+    for problem in host.map(McpHost::diagnostics).unwrap_or_default() {
         let help = "`skillcue mcp inspect NAME` says more about a server";
         found.push(Diagnostic::named("mcp_server", Severity::Warning, problem.message).with_help(help));
     }

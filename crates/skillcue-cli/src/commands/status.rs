@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use skillcue::Source;
 use skillcue_exec::Support;
-use skillcue_mcp::host::Host;
+use skillcue_mcp::host::McpHost;
 use skillcue_registry::InstallableKind;
 
 use crate::context::Context;
@@ -39,7 +39,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         enabled += usize::from(skill.enabled());
     }
     let host = context.servers()?;
-    let servers = host.map(Host::status).unwrap_or_default();
+    let servers = host.map(McpHost::status).unwrap_or_default();
     let allowed = crate::consent::rows(context)?;
     let sandbox = context.programs()?.launcher().support();
     let installed = installed(context)?;

@@ -439,7 +439,7 @@ fn skills_of_a_server_are_listed_approved_loaded_and_revoked() {
     assert_snapshot!(sandbox.run(&["load", "acme:refunds", "Ann"]), @r#"
     exit 1
     --- stderr
-    error[declined]: the skill "acme:refunds": it is not allowed: nobody has allowed it yet
+    error[declined]: the skill "acme:refunds": it is not allowed: a user has to allow it first
       help: `skillcue allow acme:refunds` shows what it is and asks
     "#);
     assert_snapshot!(sandbox.run(&["allow", "acme:refunds"]), @r#"

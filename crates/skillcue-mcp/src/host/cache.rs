@@ -1,7 +1,7 @@
 //! Verified files on disk, and the directories that belong to servers.
 //!
-//! Nothing here is trusted because it lies here: whoever reads a file verifies it again. The place is no skill
-//! directory, and no discovery looks at it.
+//! Nothing here is trusted because it is here: every read verifies the file again. The directory is no skill directory,
+//! and no discovery looks at it.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File, Metadata};
@@ -14,14 +14,15 @@ use skillcue::remote::{RemoteEntry, RemoteFile};
 
 use crate::{digest, digits};
 
-/// Tells one state of a file from another. It is replaced as a whole each time, so the inode changes.
-pub(crate) type Stamp = (u64, u64, i64, i64);
+/// A stamp that tells one state of a file from another. The file is replaced as a whole each time, so the inode
+/// changes.
+pub(crate) type CacheStamp = (u64, u64, i64, i64);
 
-pub(crate) fn stamp(metadata: &Metadata) -> Stamp {
+pub(crate) fn stamp(metadata: &Metadata) -> CacheStamp {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// What one server has on disk: `<cache>/mcp/<label>`.
+/// The cache of one server: `<cache>/mcp/<label>`.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerCache {
     dir: PathBuf,
@@ -32,12 +33,12 @@ impl ServerCache {
         ServerCache { dir: servers(cache).join(label) }
     }
 
-    /// A file of the server's own, such as its listing.
+    /// Returns the path of a file of the server's own, such as its listing.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Where a file of a skill stands: by server, skill and content, so that no two servers and no two skills share
+    /// Returns the path of a skill's file: by server, skill and content, so that no two servers and no two skills share
     /// one, and a file that has changed never replaces another.
     fn file(&self, entry: &RemoteEntry, file: &RemoteFile) -> PathBuf {
         let skill = digest(entry.uri.as_bytes());
@@ -45,23 +46,23 @@ impl ServerCache {
         self.dir.join("files").join(&skill[..32]).join(digits(&file.digest))
     }
 
-    /// The bytes of a file, if they are there. They are as the disk has them: verify them.
+    /// Returns the bytes of a file, if they are there. They are as the disk has them: verify them.
     pub(crate) fn get(&self, entry: &RemoteEntry, file: &RemoteFile) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        // One byte more than listed tells a longer file without reading all of it.
+        // One byte more than listed shows a longer file without reading all of it.
         let open = File::open(self.file(entry, file)).ok()?;
         open.take(file.size.saturating_add(1)).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 
-    /// Keeps the bytes of a file, verified ones.
+    /// Stores the verified bytes of a file.
     pub(crate) fn put(&self, entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> io::Result<()> {
         write(&self.file(entry, file), bytes)
     }
 
-    /// Removes a file whose bytes are no longer what they were.
+    /// Removes a file whose bytes have changed.
     pub(crate) fn discard(&self, entry: &RemoteEntry, file: &RemoteFile) {
-        // Best effort: what cannot be removed fails its check again.
+        // Best effort: a file that cannot be removed fails its check again.
         let _ = std::fs::remove_file(self.file(entry, file));
     }
 
@@ -104,7 +105,7 @@ fn servers(cache: &Path) -> PathBuf {
     cache.join("mcp")
 }
 
-/// The directories in a directory, never what a link leads to. One that is missing has none.
+/// Lists the directories in a directory, without following links. One that is missing has none.
 fn subdirectories(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let listing = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -121,7 +122,7 @@ fn subdirectories(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Deletes what servers have left behind that are not among `labels`. Returns whose.
+/// Deletes the caches of servers that are not among `labels`. Returns their labels.
 pub(crate) fn prune(cache: &Path, labels: &[String]) -> io::Result<Vec<String>> {
     let mut gone = Vec::new();
     for dir in subdirectories(&servers(cache))? {

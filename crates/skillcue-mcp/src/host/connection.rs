@@ -22,18 +22,18 @@ use skillcue_base::Shown;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::spec::{ServerSpec, ServerTransport};
-use super::wire::{self, Http};
+use super::wire::{self, HttpClient};
 
 /// The extension's name, as servers declare it.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// What is said of a connection that ends before its time.
+/// The message for a connection that ends before its time.
 const CLOSED: &str = "the server has closed the connection";
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConnectionError {
-    /// It took too long. Nobody knows what it is doing: the connection is given up.
+    /// It took too long. Its state is unknown: the connection is dropped.
     #[error("no answer within {} ms", .0.as_millis())]
     Slow(Duration),
     /// The connection is gone, or there never was one.
@@ -47,29 +47,29 @@ pub(crate) enum ConnectionError {
     Nonsense(String),
 }
 
-/// A connection over which the server has been greeted and offers skills.
+/// An initialized connection to a server that offers skills.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Visitor>,
+    service: RunningService<RoleClient, SkillsClient>,
     timeout: Duration,
     /// Ends the program, if the server is one.
     _program: Option<DropGuard>,
 }
 
-/// What every connection of a host shares.
+/// The values that all connections of a host share.
 #[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ConnectionContext {
     /// Ends everything.
     pub(crate) stop: CancellationToken,
     /// A copy is held for every program that still runs. Gone when the host is.
     pub(crate) running: Weak<mpsc::Sender<()>>,
 }
 
-/// This side of the conversation: it wants skills, and offers nothing.
+/// The client side of the protocol: it asks for skills, and offers nothing.
 #[derive(Debug, Clone)]
-struct Visitor;
+struct SkillsClient;
 
-impl ClientHandler for Visitor {
+impl ClientHandler for SkillsClient {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.extensions = Some(ExtensionCapabilities::from([(EXTENSION.to_owned(), JsonObject::new())]));
@@ -78,13 +78,13 @@ impl ClientHandler for Visitor {
 }
 
 impl Connection {
-    /// Connects and greets, within the server's time limit.
-    pub(crate) async fn open(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, ConnectionError> {
-        let opened = tokio::time::timeout(spec.timeout, Connection::greet(spec, around)).await;
+    /// Connects and initializes, within the server's time limit.
+    pub(crate) async fn open(spec: &ServerSpec, around: &ConnectionContext) -> Result<Connection, ConnectionError> {
+        let opened = tokio::time::timeout(spec.timeout, Connection::initialize(spec, around)).await;
         opened.unwrap_or(Err(ConnectionError::Slow(spec.timeout)))
     }
 
-    async fn greet(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, ConnectionError> {
+    async fn initialize(spec: &ServerSpec, around: &ConnectionContext) -> Result<Connection, ConnectionError> {
         let lifecycle = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::V_2025_11_25),
@@ -94,7 +94,7 @@ impl Connection {
             ServerTransport::Command { program, args, env, inherited, cwd } => {
                 let inherited = inherited.iter().map(|(name, value)| (name.as_str(), value.as_str()));
                 let chosen = env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-                let start = wire::Start {
+                let start = wire::ProgramSpec {
                     program,
                     args,
                     env: inherited.chain(chosen).collect(),
@@ -107,10 +107,10 @@ impl Connection {
                 let (pipes, guard) = spawned.map_err(|error| {
                     ConnectionError::Gone(format!("{program} cannot be started: {}", skillcue_base::os_message(&error)))
                 })?;
-                (serve_client_with_lifecycle_and_ct(Visitor, pipes, lifecycle, stop).await, Some(guard))
+                (serve_client_with_lifecycle_and_ct(SkillsClient, pipes, lifecycle, stop).await, Some(guard))
             }
             ServerTransport::Url { url, headers, token } => {
-                let http = Http::new(url, spec.timeout).map_err(ConnectionError::Gone)?;
+                let http = HttpClient::new(url, spec.timeout).map_err(ConnectionError::Gone)?;
                 let headers: HashMap<HeaderName, HeaderValue> = headers
                     .iter()
                     .filter_map(|(name, value)| Some((name.parse().ok()?, value.parse().ok()?)))
@@ -118,7 +118,7 @@ impl Connection {
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
                 config.auth_header.clone_from(token);
                 let transport = StreamableHttpClientTransport::with_client(http, config);
-                (serve_client_with_lifecycle_and_ct(Visitor, transport, lifecycle, stop).await, None)
+                (serve_client_with_lifecycle_and_ct(SkillsClient, transport, lifecycle, stop).await, None)
             }
         };
         let service = service.map_err(|error| ConnectionError::Gone(refusal(&error)))?;
@@ -145,13 +145,13 @@ impl Connection {
         match answered {
             Err(_) => Err(ConnectionError::Slow(self.timeout)),
             Ok(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Ok(Ok(_)) => Err(ConnectionError::Nonsense(format!("what it answers to {method} is no answer to that"))),
+            Ok(Ok(_)) => Err(ConnectionError::Nonsense(format!("its answer to {method} is not valid"))),
             Ok(Err(ServiceError::McpError(error))) => {
                 let message = Shown(&error.message).to_string();
                 Err(ConnectionError::Refused(format!("{method}: {message} ({})", error.code.0)))
             }
             Ok(Err(ServiceError::UnexpectedResponse)) => {
-                Err(ConnectionError::Nonsense(format!("what it answers to {method} is no answer to that")))
+                Err(ConnectionError::Nonsense(format!("its answer to {method} is not valid")))
             }
             Ok(Err(ServiceError::TransportSend(error))) => {
                 Err(ConnectionError::Gone(wire::cause(error.error.as_ref())))
@@ -161,25 +161,25 @@ impl Connection {
         }
     }
 
-    /// Whether it can still be used.
+    /// Returns whether it can still be used.
     pub(crate) fn is_open(&self) -> bool {
         !self.service.peer().is_transport_closed()
     }
 
-    /// The version of the protocol that was agreed on.
+    /// Returns the negotiated version of the protocol.
     pub(crate) fn protocol(&self) -> String {
         self.service.peer_info().map_or_else(String::new, |info| info.protocol_version.to_string())
     }
 
-    /// What the server calls itself: for people to read, never to tell servers apart.
-    pub(crate) fn calls_itself(&self) -> Option<String> {
+    /// Returns the server's own name: for people to read, never to tell servers apart.
+    pub(crate) fn server_name(&self) -> Option<String> {
         let info = self.service.peer_info()?;
         let server = info.server_info.as_ref()?;
         Some(Shown(&format!("{} {}", server.name, server.version)).to_string())
     }
 }
 
-/// Why a server could not be greeted, in words.
+/// Returns why a connection could not be initialized, in words.
 fn refusal(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => wire::cause(error.error.as_ref()),
@@ -193,6 +193,6 @@ fn refusal(error: &ClientInitializeError) -> String {
             Shown(&format!("the server speaks only other versions of the protocol: {}", versions.join(", ")))
                 .to_string()
         }
-        _ => "what the server answers to a greeting is no answer to that".to_owned(),
+        _ => "the server's answer to the first request is not valid".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
-//! The threads on which servers are spoken to.
+//! The threads on which requests to servers run.
 //!
-//! Whoever wants skills may be inside an async runtime or not; neither matters here. Work is handed to threads of the
-//! host's own, and the caller waits on a plain channel, with a limit.
+//! A caller may be inside an async runtime or not; neither matters here. Work is handed to threads of the host's own,
+//! and the caller waits on a plain channel, with a limit.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{ConnectionError, Surroundings};
+use super::connection::{ConnectionContext, ConnectionError};
 
-/// How much longer than the limit a caller waits for the threads to say that the limit has passed.
+/// How much longer than the limit a caller waits for the threads to report that the limit has passed.
 const SLACK: Duration = Duration::from_secs(1);
 /// How long programs have to end when the host does.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+const MAX_LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// The threads, started when they are first needed.
 #[derive(Debug)]
@@ -38,11 +38,11 @@ impl Engine {
         }
     }
 
-    /// What connections need to know.
-    pub(crate) fn surroundings(&self) -> Surroundings {
+    /// Returns the values that all connections share.
+    pub(crate) fn connection_context(&self) -> ConnectionContext {
         let running = skillcue_base::lock(&self.running);
         let running = running.as_ref().map(Arc::downgrade).unwrap_or_default();
-        Surroundings { stop: self.stop.clone(), running }
+        ConnectionContext { stop: self.stop.clone(), running }
     }
 
     fn handle(&self) -> Result<Handle, ConnectionError> {
@@ -58,21 +58,21 @@ impl Engine {
         }
     }
 
-    /// Starts some work on the engine's threads, which may take as long as `limit`.
+    /// Starts work on the engine's threads, which may take as long as `limit`.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         limit: Duration,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<Pending<T>, ConnectionError> {
+    ) -> Result<PendingResult<T>, ConnectionError> {
         let (done, result) = mpsc::sync_channel(1);
         let task = self.handle()?.spawn(async move {
-            // The caller may have given up: then nobody wants the result.
+            // The caller may have given up: then the result is not needed.
             let _ = done.send(tokio::time::timeout(limit, work).await.ok());
         });
-        Ok(Pending { result, limit, task })
+        Ok(PendingResult { result, limit, task })
     }
 
-    /// Does some work on the engine's threads and waits for it, at most as long as `limit`.
+    /// Runs work on the engine's threads and waits for it, at most as long as `limit`.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -82,16 +82,16 @@ impl Engine {
     }
 }
 
-/// Work that goes on elsewhere.
+/// The result of work that runs on the engine's threads.
 #[derive(Debug)]
-pub(crate) struct Pending<T> {
+pub(crate) struct PendingResult<T> {
     result: mpsc::Receiver<Option<T>>,
     limit: Duration,
     task: JoinHandle<()>,
 }
 
-impl<T> Pending<T> {
-    /// Waits for its end. `left` is what is left of its limit.
+impl<T> PendingResult<T> {
+    /// Waits for the result. `left` is the rest of its time limit.
     pub(crate) fn wait(self, left: Duration) -> Result<T, ConnectionError> {
         match self.result.recv_timeout(left.saturating_add(SLACK)) {
             Ok(Some(result)) => Ok(result),
@@ -114,8 +114,8 @@ impl Engine {
         // Its own sender does not count.
         *skillcue_base::lock(&self.running) = None;
         let ended = skillcue_base::lock(&self.ended);
-        // Nobody sends: this ends when the last program has, or when the wait is over.
-        let _ = ended.recv_timeout(LAST_WAIT);
+        // Nothing is ever sent: this ends when the last program has, or when the wait is over.
+        let _ = ended.recv_timeout(MAX_LAST_WAIT);
         // Not a plain drop: that panics where blocking is not allowed.
         runtime.shutdown_background();
     }

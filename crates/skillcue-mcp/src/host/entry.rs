@@ -1,4 +1,4 @@
-//! What a server says about one skill, checked before anybody relies on it.
+//! One entry of a server's listing, checked before it is used.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,20 @@ use skillcue_catalog::uri::decode_once;
 
 use crate::digits;
 
-/// Most files of one skill: what every host must take.
+/// How many files one skill may have: as many as every host must accept.
 pub(crate) const MAX_FILES: usize = 512;
-/// Most bytes of all files of one skill: what every host must take.
+/// How many bytes all files of one skill may have: as many as every host must accept.
 pub(crate) const MAX_BYTES: u64 = 16 << 20;
-/// Longest URI. Real ones have less than a tenth of it.
+/// The length of the longest URI, in bytes. Real ones have less than a tenth of it.
 const MAX_URI: usize = 2048;
-/// Most bytes of front matter, as JSON. A whole skill file has at most a mebibyte.
+/// How many bytes of JSON front matter may have. A whole skill file has at most a mebibyte.
 const MAX_FRONT_MATTER: usize = 256 << 10;
-/// Most characters of a description: what the format allows.
+/// How many characters a description may have: as many as the format allows.
 const MAX_DESCRIPTION: usize = 1024;
 /// The end of every skill's URI.
 const SKILL_FILE: &str = "/SKILL.md";
 
-/// Reads one entry of a listing. The error says what is wrong with it, in words for whoever runs the server.
+/// Reads one entry of a listing. The error says what is wrong with it, in words for the server's operator.
 pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
     let entry = value.as_object().ok_or("the entry is no object")?;
     let uri = text(entry, "uri")?;
@@ -36,11 +36,11 @@ pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
     check_name(name)?;
     check_root(uri, name)?;
     let description = text(front_matter, "description").map_err(|problem| format!("front matter: {problem}"))?;
-    // No YAML holds a NUL, so no file could ever say the same.
+    // No YAML holds a NUL, so no file could ever have the same text.
     if description.trim().is_empty() || description.contains('\0') {
         return Err("front matter: `description` is empty or no text".to_owned());
     }
-    // Every model is shown all of it: this is where a listing could crowd out everything else.
+    // Every model is shown all of it: here a listing could crowd out everything else.
     if description.chars().count() > MAX_DESCRIPTION {
         return Err(format!("front matter: `description` has more than {MAX_DESCRIPTION} characters"));
     }
@@ -53,7 +53,7 @@ pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
     Ok(RemoteEntry { uri: uri.to_owned(), front_matter: front_matter.clone(), files })
 }
 
-/// The entry as a server would send it.
+/// Returns the entry as a server would send it.
 pub(crate) fn write(entry: &RemoteEntry) -> Value {
     let resources = match &entry.files {
         None => json!("dynamic"),
@@ -94,7 +94,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// A skill's URI: `scheme://…/NAME/SKILL.md`.
+/// Checks a skill's URI: `scheme://…/NAME/SKILL.md`.
 fn check_root(uri: &str, name: &str) -> Result<(), String> {
     if uri.len() > MAX_URI {
         return Err(format!("its URI has more than {MAX_URI} bytes"));
@@ -161,9 +161,9 @@ fn is_digest(text: &str) -> bool {
         .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// The decoded form of a relative path, if it stays where it is.
+/// Returns the decoded form of a relative path, if it stays below its start.
 pub(crate) fn clean(path: &str) -> Option<String> {
-    // Only what stands in a URI's path: no query, no fragment.
+    // Only the characters of a URI's path: no query, no fragment.
     if path.contains(['?', '#', '\\']) {
         return None;
     }
@@ -172,7 +172,7 @@ pub(crate) fn clean(path: &str) -> Option<String> {
     if decoded.matches('/').count() != path.matches('/').count() {
         return None;
     }
-    // Somebody further on may decode again, though nobody should.
+    // A later reader may decode again, though it should not.
     let again = decode_once(&decoded);
     (is_plain(&decoded) && is_plain(&again)).then(|| decoded.into_owned())
 }

@@ -1,4 +1,4 @@
-//! A look at a server before it is configured.
+//! Inspecting a server before it is configured.
 
 use serde::Serialize;
 use skillcue::remote::RemoteEntry;
@@ -6,18 +6,18 @@ use skillcue_base::Shown;
 use skillcue_format::{Code, Diagnostic};
 
 use super::connection::ConnectionError;
-use super::remote::{ReadError, Server};
+use super::server::{ConfiguredServer, ReadError};
 
-/// What a server offers, and whether it keeps its word.
+/// A server's skills, and whether their files are as listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ServerReport {
     /// The version of the protocol that was agreed on.
     pub protocol: String,
-    /// What the server calls itself.
+    /// The server's own name.
     pub server: Option<String>,
     /// Its skills, as it lists them.
     pub skills: Vec<SkillReport>,
-    /// What is wrong with the listing as a whole, and which entries were left out.
+    /// The problems of the listing as a whole, and the entries that were left out.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -28,20 +28,20 @@ pub struct SkillReport {
     pub name: String,
     /// The URI of its `SKILL.md`.
     pub uri: String,
-    /// What it does, as the listing has it.
+    /// Its description, as the listing has it.
     pub description: String,
-    /// How many files it has. None if the server makes them up as it goes.
+    /// How many files it has. None if the server generates them on request.
     pub files: Option<usize>,
     /// How many bytes they have together.
     pub bytes: u64,
-    /// How many files were fetched and are what the listing says.
+    /// How many files were fetched and are as listed.
     pub verified: usize,
-    /// What is wrong with it.
+    /// Its problems.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Report {
-    /// Whether nothing was found wanting.
+impl ServerReport {
+    /// Returns whether no check failed.
     pub fn is_clean(&self) -> bool {
         self.diagnostics.is_empty() && self.skills.iter().all(|skill| skill.diagnostics.is_empty())
     }
@@ -49,8 +49,8 @@ impl Report {
 
 /// Lists a server's skills; with `verify`, fetches and checks their files, too. Of a skill whose `SKILL.md` is not what
 /// was listed, nothing more is fetched.
-pub(crate) async fn inspect(server: &Server, verify: bool) -> Result<Report, ConnectionError> {
-    let (protocol, name) = server.greeting().await?;
+pub(crate) async fn inspect(server: &ConfiguredServer, verify: bool) -> Result<ServerReport, ConnectionError> {
+    let (protocol, name) = server.server_info().await?;
     let listing = server.list().await?;
     let mut skills = Vec::with_capacity(listing.entries.len());
     for entry in listing.entries.iter() {
@@ -61,7 +61,7 @@ pub(crate) async fn inspect(server: &Server, verify: bool) -> Result<Report, Con
         skills.push(report);
     }
     let diagnostics = listing.diagnostics.into_iter().map(found).collect();
-    Ok(Report { protocol, server: name, skills, diagnostics })
+    Ok(ServerReport { protocol, server: name, skills, diagnostics })
 }
 
 fn found(problem: String) -> Diagnostic {
@@ -81,13 +81,17 @@ fn outline(entry: &RemoteEntry) -> SkillReport {
     }
 }
 
-async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -> Result<(), ConnectionError> {
+async fn check(
+    server: &ConfiguredServer,
+    entry: &RemoteEntry,
+    report: &mut SkillReport,
+) -> Result<(), ConnectionError> {
     let Some(files) = &entry.files else {
-        let problem = "its files are made up as it goes, so nothing can be verified or allowed";
+        let problem = "its files are generated on request, so nothing can be verified or allowed";
         report.diagnostics.push(Diagnostic::new(Code::Remote, problem));
         return Ok(());
     };
-    // The SKILL.md first: if that is a lie, the rest is not worth asking for.
+    // The SKILL.md first: if that is not as listed, the rest is not worth asking for.
     let (first, rest): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.uri == entry.uri);
     for file in first.into_iter().chain(rest) {
         match server.read_verified(entry, file).await {

@@ -1,4 +1,4 @@
-//! What a server last listed, in memory and on disk.
+//! A server's last listing, in memory and on disk.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,71 +9,72 @@ use serde_json::Value;
 use skillcue::remote::RemoteEntry;
 use skillcue_base::Shown;
 
-use super::cache::{self, ServerCache, Stamp};
+use super::cache::{self, CacheStamp, ServerCache};
 use super::entry;
 
-/// Where it is kept.
+/// The file that it is kept in.
 const FILE: &str = "listing.json";
 /// The version of the files' format.
 const VERSION: u32 = 1;
-/// For how long a listing counts as fresh if the server does not say.
-const USUAL_TTL: Duration = Duration::from_mins(5);
-/// A server may say zero; commands that follow one another would then ask each time.
+/// How long a listing counts as fresh if the server does not say.
+const DEFAULT_TTL: Duration = Duration::from_mins(5);
+/// How long a listing counts as fresh at least. A server may say zero; commands that follow one another would then ask
+/// each time.
 const MIN_TTL: Duration = Duration::from_secs(5);
-/// And it may say for ever.
+/// How long a listing counts as fresh at most: a server may say for ever.
 const MAX_TTL: Duration = Duration::from_hours(24);
-/// For how long a server that failed is left alone.
+/// How long a server that failed is not asked again.
 pub(crate) const FAILURE_TTL: Duration = Duration::from_mins(1);
-/// Most diagnostics that are kept of one listing.
+/// How many diagnostics of one listing are kept.
 const MAX_DIAGNOSTICS: usize = 100;
 
 /// The skills of one server, as it last listed them.
 #[derive(Debug, Clone)]
-pub(crate) struct Listing {
+pub(crate) struct ServerListing {
     pub(crate) entries: Arc<[Arc<RemoteEntry>]>,
-    /// What was wrong with it, in words.
+    /// Its problems, in words.
     pub(crate) diagnostics: Vec<String>,
     /// When it was fetched. None if it never was.
     pub(crate) fetched: Option<SystemTime>,
     pub(crate) ttl: Duration,
 }
 
-impl Default for Listing {
-    fn default() -> Listing {
-        Listing { entries: Arc::from([]), diagnostics: Vec::new(), fetched: None, ttl: USUAL_TTL }
+impl Default for ServerListing {
+    fn default() -> ServerListing {
+        ServerListing { entries: Arc::from([]), diagnostics: Vec::new(), fetched: None, ttl: DEFAULT_TTL }
     }
 }
 
 /// Why a server could not be asked, and when that was.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct ServerFailure {
     pub(crate) message: String,
     pub(crate) when: SystemTime,
 }
 
-/// A listing while its pages come in.
+/// A listing that is being read page by page.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
+pub(crate) struct ListingBuilder {
     entries: Vec<Arc<RemoteEntry>>,
     uris: HashSet<String>,
     diagnostics: Vec<String>,
     left_out: usize,
 }
 
-impl Gathering {
-    /// Takes one entry, if it is sound.
-    pub(crate) fn take(&mut self, value: &Value) {
+impl ListingBuilder {
+    /// Adds one entry, if it is valid.
+    pub(crate) fn add(&mut self, value: &Value) {
         let uri = value.get("uri").and_then(Value::as_str).unwrap_or("an entry without a URI");
         match entry::read(value) {
-            Err(problem) => self.say(&format!("{}: left out: {}", Shown(uri), Shown(&problem))),
+            Err(problem) => self.add_problem(&format!("{}: left out: {}", Shown(uri), Shown(&problem))),
             Ok(entry) if !self.uris.insert(entry.uri.clone()) => {
-                self.say(&format!("{}: listed twice; the first is kept", Shown(uri)));
+                self.add_problem(&format!("{}: listed twice; the first is kept", Shown(uri)));
             }
             Ok(entry) => self.entries.push(Arc::new(entry)),
         }
     }
 
-    pub(crate) fn say(&mut self, problem: &str) {
+    pub(crate) fn add_problem(&mut self, problem: &str) {
         if self.diagnostics.len() < MAX_DIAGNOSTICS {
             self.diagnostics.push(problem.to_owned());
         } else {
@@ -81,18 +82,18 @@ impl Gathering {
         }
     }
 
-    /// Every skill has been taken.
-    pub(crate) fn finish(mut self, ttl_ms: Option<u64>, now: SystemTime) -> Listing {
+    /// Returns the listing of all entries that were added.
+    pub(crate) fn finish(mut self, ttl_ms: Option<u64>, now: SystemTime) -> ServerListing {
         if self.left_out > 0 {
             self.diagnostics.push(format!("and {} more", self.left_out));
         }
-        let ttl = ttl_ms.map_or(USUAL_TTL, Duration::from_millis).clamp(MIN_TTL, MAX_TTL);
-        Listing { entries: self.entries.into(), diagnostics: self.diagnostics, fetched: Some(now), ttl }
+        let ttl = ttl_ms.map_or(DEFAULT_TTL, Duration::from_millis).clamp(MIN_TTL, MAX_TTL);
+        ServerListing { entries: self.entries.into(), diagnostics: self.diagnostics, fetched: Some(now), ttl }
     }
 }
 
-impl Listing {
-    /// Whether it is older than its server wants.
+impl ServerListing {
+    /// Returns whether it is older than its time to live.
     pub(crate) fn is_stale(&self, now: SystemTime) -> bool {
         // A clock that was set back makes a listing stale, too.
         self.fetched.is_none_or(|fetched| now.duration_since(fetched).map_or(true, |age| age >= self.ttl))
@@ -102,37 +103,37 @@ impl Listing {
         self.entries.iter().find(|entry| entry.uri == uri)
     }
 
-    /// The same with an entry in the place of the one with its URI, or at the end.
+    /// Returns this listing with an entry in the place of the one with its URI, or at the end.
     #[must_use]
-    pub(crate) fn with(&self, entry: Arc<RemoteEntry>) -> Listing {
+    pub(crate) fn with(&self, entry: Arc<RemoteEntry>) -> ServerListing {
         let mut entries = self.entries.to_vec();
         match entries.iter_mut().find(|known| known.uri == entry.uri) {
             Some(known) => *known = entry,
             None => entries.push(entry),
         }
-        Listing { entries: entries.into(), ..self.clone() }
+        ServerListing { entries: entries.into(), ..self.clone() }
     }
 
-    /// Whether it was fetched after another one, or at the same time. To the millisecond, as the file has it.
-    pub(crate) fn is_as_new_as(&self, other: &Listing) -> bool {
+    /// Returns whether it was fetched after another one, or at the same time. To the millisecond, as the file has it.
+    pub(crate) fn is_as_new_as(&self, other: &ServerListing) -> bool {
         self.fetched.map(millis) >= other.fetched.map(millis)
     }
 
-    /// What tells one state of the file from another. None if there is none.
-    pub(crate) fn stamp(cache: &ServerCache) -> Option<Stamp> {
+    /// Returns the stamp of the listing's file. None if there is none.
+    pub(crate) fn stamp(cache: &ServerCache) -> Option<CacheStamp> {
         std::fs::metadata(cache.path(FILE)).ok().as_ref().map(cache::stamp)
     }
 
-    /// Reads what was kept, if it is there, sound and this server's.
-    pub(crate) fn load(cache: &ServerCache, identity: &str) -> Option<Listing> {
+    /// Reads the stored listing, if it is there, valid and this server's.
+    pub(crate) fn load(cache: &ServerCache, identity: &str) -> Option<ServerListing> {
         let bytes = std::fs::read(cache.path(FILE)).ok()?;
-        let kept: Kept = serde_json::from_slice(&bytes).ok()?;
+        let kept: StoredListing = serde_json::from_slice(&bytes).ok()?;
         if kept.version != VERSION || kept.identity != identity {
             return None;
         }
-        // The file may have been written by anybody: every entry is checked as if it came from the server.
+        // Any program may have written the file: every entry is checked as if it came from the server.
         let entries = kept.skills.iter().map(|skill| entry::read(skill).map(Arc::new)).collect::<Result<Vec<_>, _>>();
-        Some(Listing {
+        Some(ServerListing {
             entries: entries.ok()?.into(),
             diagnostics: kept.diagnostics,
             fetched: Some(UNIX_EPOCH.checked_add(Duration::from_millis(kept.fetched_ms))?),
@@ -140,10 +141,10 @@ impl Listing {
         })
     }
 
-    /// Keeps it for the next start.
+    /// Stores it for the next start.
     pub(crate) fn save(&self, cache: &ServerCache, identity: &str) -> std::io::Result<()> {
         let Some(fetched) = self.fetched else { return Ok(()) };
-        let kept = Kept {
+        let kept = StoredListing {
             version: VERSION,
             identity: identity.to_owned(),
             fetched_ms: millis(fetched),
@@ -155,23 +156,26 @@ impl Listing {
     }
 }
 
-impl Failure {
+impl ServerFailure {
     pub(crate) fn is_recent(&self, now: SystemTime) -> bool {
         now.duration_since(self.when).is_ok_and(|age| age < FAILURE_TTL)
     }
 
-    /// Reads what was kept of the last failure.
-    pub(crate) fn load(cache: &ServerCache, identity: &str) -> Option<Failure> {
-        let kept: KeptFailure = serde_json::from_slice(&std::fs::read(cache.path("failure.json")).ok()?).ok()?;
+    /// Reads the stored failure.
+    pub(crate) fn load(cache: &ServerCache, identity: &str) -> Option<ServerFailure> {
+        let kept: StoredFailure = serde_json::from_slice(&std::fs::read(cache.path("failure.json")).ok()?).ok()?;
         if kept.version != VERSION || kept.identity != identity {
             return None;
         }
-        Some(Failure { message: kept.message, when: UNIX_EPOCH.checked_add(Duration::from_millis(kept.when_ms))? })
+        Some(ServerFailure {
+            message: kept.message,
+            when: UNIX_EPOCH.checked_add(Duration::from_millis(kept.when_ms))?,
+        })
     }
 
-    /// Keeps it, so that the next command does not wait for the same server again.
+    /// Stores it, so that the next command does not wait for the same server again.
     pub(crate) fn save(&self, cache: &ServerCache, identity: &str) -> std::io::Result<()> {
-        let kept = KeptFailure {
+        let kept = StoredFailure {
             version: VERSION,
             identity: identity.to_owned(),
             when_ms: millis(self.when),
@@ -180,7 +184,7 @@ impl Failure {
         cache::write(&cache.path("failure.json"), &serde_json::to_vec(&kept)?)
     }
 
-    /// Forgets it: the server answers.
+    /// Deletes the stored failure: the server answers.
     pub(crate) fn forget(cache: &ServerCache) {
         // Best effort: it ages by itself.
         let _ = std::fs::remove_file(cache.path("failure.json"));
@@ -192,7 +196,7 @@ fn millis(time: SystemTime) -> u64 {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredListing {
     version: u32,
     identity: String,
     fetched_ms: u64,
@@ -202,7 +206,7 @@ struct Kept {
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptFailure {
+struct StoredFailure {
     version: u32,
     identity: String,
     when_ms: u64,
@@ -217,17 +221,17 @@ mod tests {
 
     #[test]
     fn diagnostics_are_short_whatever_the_server_sends() {
-        let mut gathering = Gathering::default();
+        let mut builder = ListingBuilder::default();
         let long = "x\n".repeat(50_000);
         let digest = "a".repeat(100_000);
         let front = json!({ "name": "a", "description": "b" });
         let file = json!({ "uri": "skill://a/SKILL.md", "digest": digest, "size": 1 });
-        gathering.take(&json!({ "uri": long, "frontmatter": front }));
-        gathering.take(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": { "name": long, "description": "b" } }));
-        gathering.take(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": front, "resources": [file] }));
+        builder.add(&json!({ "uri": long, "frontmatter": front }));
+        builder.add(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": { "name": long, "description": "b" } }));
+        builder.add(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": front, "resources": [file] }));
         let uri = format!("skill://{}/SKILL.md", "b".repeat(2000));
-        gathering.take(&json!({ "uri": uri, "frontmatter": front }));
-        let listing = gathering.finish(None, SystemTime::now());
+        builder.add(&json!({ "uri": uri, "frontmatter": front }));
+        let listing = builder.finish(None, SystemTime::now());
         assert_eq!(listing.diagnostics.len(), 4);
         let short = |line: &String| line.chars().count() < 1000 && !line.contains('\n');
         assert!(listing.diagnostics.iter().all(short), "{:?}", listing.diagnostics);

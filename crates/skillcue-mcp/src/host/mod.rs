@@ -1,8 +1,8 @@
 //! Skills of remote servers: listed, allowed, fetched when needed, verified on every read.
 //!
-//! A [`Host`] knows the configured servers and connects to none of them by itself. What a server last listed is kept on
-//! disk, so its skills are there at the next start without asking; [`Host::refresh`] asks. A file is fetched when it is
-//! read for the first time, and only if a person has allowed exactly the content that the server lists now.
+//! An [`McpHost`] knows the configured servers and connects to none of them by itself. A server's last listing is kept
+//! on disk, so its skills are there at the next start without asking; [`McpHost::refresh`] asks. A file is fetched when
+//! it is read for the first time, and only if a person has allowed exactly the content that the server lists now.
 
 mod cache;
 mod connection;
@@ -10,9 +10,9 @@ mod engine;
 mod entry;
 mod inspect;
 mod listing;
-mod remote;
+mod permission;
+mod server;
 mod spec;
-mod standing;
 pub(crate) mod verify;
 mod wire;
 
@@ -25,85 +25,85 @@ use skillcue::remote::{Remote, RemoteEntry, RemoteError};
 use skillcue_base::Shown;
 use skillcue_format::{Code, Diagnostic};
 
-pub use inspect::{Report, SkillReport};
+pub use inspect::{ServerReport, SkillReport};
+pub use permission::AllowError;
 pub use spec::{DEFAULT_TIMEOUT, ServerSpec, ServerTransport, SpecError};
-pub use standing::AllowError;
 
 use cache::ServerCache;
 use connection::ConnectionError;
-use engine::{Engine, Pending};
-use remote::Server;
-use standing::Standing;
+use engine::{Engine, PendingResult};
+use permission::LoadPermission;
+use server::ConfiguredServer;
 
-/// Options of a [`Host`].
+/// Options of an [`McpHost`].
 #[derive(Debug, Clone)]
-pub struct HostOptions {
-    /// The directory for listings and verified files, which can be fetched again. They go to `mcp/` below it. Without one,
-    /// nothing is kept.
+pub struct McpHostOptions {
+    /// The directory for listings and verified files, which can be fetched again. They go to `mcp/` below it. Without
+    /// one, nothing is kept.
     pub cache: Option<PathBuf>,
     /// Answers whether a skill may be loaded.
     pub consent: Arc<dyn ConsentGate>,
 }
 
-impl Default for HostOptions {
-    /// Keeps nothing, and allows what is allowed through [`Host::allow`].
-    fn default() -> HostOptions {
-        HostOptions { cache: None, consent: Arc::new(ConsentStore::default()) }
+impl Default for McpHostOptions {
+    /// Returns options that keep nothing, and allow what [`McpHost::allow`] allows.
+    fn default() -> McpHostOptions {
+        McpHostOptions { cache: None, consent: Arc::new(ConsentStore::default()) }
     }
 }
 
 /// The configured servers.
 ///
 /// Cheap to clone. Connections end, and programs that were started for them are stopped, when the last clone and the
-/// last of its [`Host::remotes`] are dropped.
+/// last of its [`McpHost::remotes`] are dropped.
 #[derive(Debug, Clone)]
-pub struct Host {
+pub struct McpHost {
     inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
 struct Inner {
-    servers: Vec<Arc<Server>>,
+    servers: Vec<Arc<ConfiguredServer>>,
     /// All servers that are configured, those that are switched off among them.
     labels: Vec<String>,
     /// Why some of them are not used.
     refused: Vec<String>,
-    options: HostOptions,
+    options: McpHostOptions,
     engine: Engine,
 }
 
-/// What came of asking one server.
+/// The result of asking one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerRefresh {
-    /// What the user calls it.
+    /// The user's name for it.
     pub label: String,
-    /// How it went; else why it did not.
-    pub outcome: Result<Outcome, String>,
+    /// The outcome, or why it failed.
+    pub outcome: Result<RefreshOutcome, String>,
 }
 
 /// How a listing compares with the last one, and how many skills there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The server lists something else than before, or one of its skills has turned out to be another meanwhile.
+pub enum RefreshOutcome {
+    /// The server lists other skills than before, or one of them has turned out to have other content meanwhile.
     Changed(usize),
-    /// The server lists what it listed before.
+    /// The server lists the same skills as before.
     Unchanged(usize),
-    /// The server was not asked: what it last listed is still fresh.
+    /// The server was not asked: its last listing is still fresh.
     Fresh(usize),
 }
 
-/// A server that is being asked, or need not be.
-enum Asked {
-    Known(Result<Outcome, String>),
-    Pending(Result<Pending<Result<Outcome, String>>, ConnectionError>),
+/// A refresh of one server: under way, or done without asking.
+enum RefreshTask {
+    Done(Result<RefreshOutcome, String>),
+    Pending(Result<PendingResult<Result<RefreshOutcome, String>>, ConnectionError>),
 }
 
-/// How one server is, as far as is known without asking it.
+/// The status of one server, as far as is known without asking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
-    /// What the user calls it.
+    /// The user's name for it.
     pub label: String,
-    /// What it is: its address or its command line.
+    /// Its identity: its address or its command line.
     pub identity: String,
     /// Its address, or the command line that starts it, as a person would write it.
     pub address: String,
@@ -117,12 +117,12 @@ pub struct ServerStatus {
     pub failure: Option<String>,
 }
 
-impl Host {
-    /// A host for these servers. Of two with one label the first counts; [`Host::diagnostics`] says so. Nothing is
-    /// connected, started or read.
-    pub fn new(specs: impl IntoIterator<Item = ServerSpec>, options: HostOptions) -> Host {
+impl McpHost {
+    /// Makes a host for these servers. Of two with one label the first counts; [`McpHost::diagnostics`] reports the
+    /// other. Nothing is connected, started or read.
+    pub fn new(specs: impl IntoIterator<Item = ServerSpec>, options: McpHostOptions) -> McpHost {
         let engine = Engine::new();
-        let mut servers: Vec<Arc<Server>> = Vec::new();
+        let mut servers: Vec<Arc<ConfiguredServer>> = Vec::new();
         let (mut labels, mut refused) = (Vec::new(), Vec::new());
         for spec in specs {
             // The fields are public: a label that was changed since must not lead out of the cache.
@@ -139,14 +139,19 @@ impl Host {
                 continue;
             }
             let cache = options.cache.as_deref().map(|dir| ServerCache::new(dir, &spec.label));
-            servers.push(Arc::new(Server::new(spec, cache, Arc::clone(&options.consent), engine.surroundings())));
+            servers.push(Arc::new(ConfiguredServer::new(
+                spec,
+                cache,
+                Arc::clone(&options.consent),
+                engine.connection_context(),
+            )));
         }
-        Host { inner: Arc::new(Inner { servers, labels, refused, options, engine }) }
+        McpHost { inner: Arc::new(Inner { servers, labels, refused, options, engine }) }
     }
 
-    /// The servers as the rest of the house sees them.
+    /// Returns the servers as the other crates use them.
     pub fn remotes(&self) -> Vec<Arc<dyn Remote>> {
-        let remote = |server: &Arc<Server>| -> Arc<dyn Remote> {
+        let remote = |server: &Arc<ConfiguredServer>| -> Arc<dyn Remote> {
             Arc::new(RemoteServer { server: Arc::clone(server), inner: Arc::clone(&self.inner) })
         };
         self.inner.servers.iter().map(remote).collect()
@@ -158,8 +163,8 @@ impl Host {
         self.refresh_where(deadline, |_| None)
     }
 
-    /// The same for those servers only whose listing is no longer fresh. One that has just failed is not asked again
-    /// for a minute, so that it does not cost every command its time limit.
+    /// Like [`McpHost::refresh`], for those servers only whose listing is no longer fresh. One that has just failed is
+    /// not asked again for a minute, so that it does not cost every command its time limit.
     pub fn refresh_stale(&self, deadline: Duration) -> Vec<ServerRefresh> {
         self.refresh_where(deadline, |server| {
             if server.is_stale() {
@@ -169,8 +174,8 @@ impl Host {
             match server.failure().filter(|failure| failure.is_recent(now)) {
                 Some(failure) => Some(Err(format!("{}; not asked again so soon", failure.message))),
                 // A single skill may have been asked for meanwhile.
-                None if server.take_untold() => Some(Ok(Outcome::Changed(server.listing().entries.len()))),
-                None => Some(Ok(Outcome::Fresh(server.listing().entries.len()))),
+                None if server.take_unreported() => Some(Ok(RefreshOutcome::Changed(server.listing().entries.len()))),
+                None => Some(Ok(RefreshOutcome::Fresh(server.listing().entries.len()))),
             }
         })
     }
@@ -178,7 +183,7 @@ impl Host {
     fn refresh_where(
         &self,
         deadline: Duration,
-        known: impl Fn(&Server) -> Option<Result<Outcome, String>>,
+        known: impl Fn(&ConfiguredServer) -> Option<Result<RefreshOutcome, String>>,
     ) -> Vec<ServerRefresh> {
         let started = Instant::now();
         // All are started before the first is waited for.
@@ -189,14 +194,14 @@ impl Host {
             .map(|server| {
                 let ask = || {
                     let server = Arc::clone(server);
-                    Asked::Pending(self.inner.engine.start(deadline, async move { server.refresh().await }))
+                    RefreshTask::Pending(self.inner.engine.start(deadline, async move { server.refresh().await }))
                 };
-                (server, known(server).map_or_else(ask, Asked::Known))
+                (server, known(server).map_or_else(ask, RefreshTask::Done))
             })
             .collect();
-        let outcome = |server: &Arc<Server>, asked: Asked| match asked {
-            Asked::Known(outcome) => outcome,
-            Asked::Pending(pending) => {
+        let outcome = |server: &Arc<ConfiguredServer>, asked: RefreshTask| match asked {
+            RefreshTask::Done(outcome) => outcome,
+            RefreshTask::Pending(pending) => {
                 let left = deadline.saturating_sub(started.elapsed());
                 pending.and_then(|pending| pending.wait(left)).unwrap_or_else(|error| {
                     let message = error.to_string();
@@ -210,9 +215,10 @@ impl Host {
             .into_iter()
             .map(|(server, asked)| ServerRefresh { label: server.spec.label.clone(), outcome: outcome(server, asked) })
             .collect();
-        // Whatever is listed no longer goes at once, so that the cache does not grow for ever.
-        let listed_anew =
-            |refreshed: &ServerRefresh| matches!(refreshed.outcome, Ok(Outcome::Changed(_) | Outcome::Unchanged(_)));
+        // Files that are no longer listed are deleted at once, so that the cache does not grow for ever.
+        let listed_anew = |refreshed: &ServerRefresh| {
+            matches!(refreshed.outcome, Ok(RefreshOutcome::Changed(_) | RefreshOutcome::Unchanged(_)))
+        };
         if refreshed.iter().any(listed_anew)
             && let Err(error) = self.prune()
         {
@@ -221,14 +227,14 @@ impl Host {
         refreshed
     }
 
-    /// Whether a server should be asked again: its listing is old, and it has not just failed.
+    /// Returns whether a server should be asked again: its listing is old, and it has not just failed.
     pub fn is_stale(&self, label: &str) -> bool {
         self.server(label).is_some_and(|server| server.is_stale())
     }
 
-    /// How the servers are, as far as is known without asking them.
+    /// Returns the status of the servers, as far as is known without asking them.
     pub fn status(&self) -> Vec<ServerStatus> {
-        let status = |server: &Arc<Server>| {
+        let status = |server: &Arc<ConfiguredServer>| {
             let listing = server.listing();
             ServerStatus {
                 label: server.spec.label.clone(),
@@ -253,7 +259,7 @@ impl Host {
         problems.map(|problem| Diagnostic::new(Code::Remote, problem)).collect()
     }
 
-    /// Asks a server for one skill by its URI. A server need not list all that it has.
+    /// Asks a server for one skill by its URI. A server need not list all of its skills.
     pub fn get(&self, label: &str, uri: &str) -> Result<Arc<RemoteEntry>, RemoteError> {
         let server = self.server(label).ok_or_else(|| unknown_server(label))?;
         let (of, uri) = (Arc::clone(server), uri.to_owned());
@@ -272,33 +278,33 @@ impl Host {
     }
 
     /// Ends all connections, and stops the programs that were started for them. For a process that is about to end
-    /// without dropping what it holds.
+    /// without dropping its values.
     pub fn close(&self) {
         self.inner.engine.close();
     }
 
-    /// Deletes what servers have left on disk that are configured no longer, and files that no server lists any more.
-    /// Returns the labels of those servers.
+    /// Deletes the caches of servers that are no longer configured, and files that no server lists any more. Returns
+    /// the labels of those servers.
     pub fn prune(&self) -> std::io::Result<Vec<String>> {
         let Some(cache) = &self.inner.options.cache else { return Ok(Vec::new()) };
         self.inner.servers.iter().try_for_each(|server| server.sweep())?;
         cache::prune(cache, &self.inner.labels)
     }
 
-    /// Looks at a server without configuring, allowing or keeping anything: what it lists, and with `verify` whether
-    /// its files are what it lists. All of it takes at most as long as `deadline`.
-    pub fn inspect(spec: ServerSpec, verify: bool, deadline: Duration) -> Result<Report, RemoteError> {
+    /// Inspects a server without configuring, allowing or keeping anything: its listing, and with `verify` whether its
+    /// files are as listed. All of it takes at most as long as `deadline`.
+    pub fn inspect(spec: ServerSpec, verify: bool, deadline: Duration) -> Result<ServerReport, RemoteError> {
         spec::check_transport(&spec.transport)
             .map_err(|problem| RemoteError::Unreachable(format!("{}: {problem}", Shown(&spec.label))))?;
         let engine = Engine::new();
-        let consent = HostOptions::default().consent;
-        let server = Arc::new(Server::new(spec, None, consent, engine.surroundings()));
+        let consent = McpHostOptions::default().consent;
+        let server = Arc::new(ConfiguredServer::new(spec, None, consent, engine.connection_context()));
         let looked_at = Arc::clone(&server);
         let report = engine.run(deadline, async move { inspect::inspect(&looked_at, verify).await });
         report.and_then(|report| report).map_err(|error| server.unreachable(&error))
     }
 
-    fn server(&self, label: &str) -> Option<&Arc<Server>> {
+    fn server(&self, label: &str) -> Option<&Arc<ConfiguredServer>> {
         self.inner.servers.iter().find(|server| server.spec.label == label)
     }
 }
@@ -308,10 +314,10 @@ fn unknown_server(label: &str) -> RemoteError {
 }
 
 impl Inner {
-    /// Does something with one server, within its time limit.
+    /// Runs a request to one server, within its time limit.
     fn run<T: Send + 'static>(
         &self,
-        server: &Arc<Server>,
+        server: &Arc<ConfiguredServer>,
         work: impl Future<Output = Result<T, RemoteError>> + Send + 'static,
     ) -> Result<T, RemoteError> {
         match self.engine.run(server.spec.timeout, work) {
@@ -323,18 +329,18 @@ impl Inner {
         }
     }
 
-    /// Ends a connection that somebody has waited for in vain. Nobody waits for that.
-    fn give_up(&self, server: &Arc<Server>) {
+    /// Drops a connection whose time limit has passed, in the background.
+    fn give_up(&self, server: &Arc<ConfiguredServer>) {
         let server = Arc::clone(server);
-        let _ = self.engine.start(server.spec.timeout, async move { server.give_up().await });
+        let _ = self.engine.start(server.spec.timeout, async move { server.drop_connection().await });
     }
 }
 
-/// One server behind the seam.
+/// One server, as a [`Remote`].
 #[derive(Debug)]
 struct RemoteServer {
-    server: Arc<Server>,
-    /// Keeps the threads, without which nothing is fetched.
+    server: Arc<ConfiguredServer>,
+    /// Keeps the threads alive, without which nothing is fetched.
     inner: Arc<Inner>,
 }
 
@@ -348,12 +354,12 @@ impl Remote for RemoteServer {
     }
 
     fn is_allowed(&self, entry: &RemoteEntry) -> bool {
-        self.server.standing(entry) == Standing::Allowed
+        self.server.permission(entry) == LoadPermission::Allowed
     }
 
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         let wanted = (entry.uri.clone(), entry::content_id(entry), path.to_owned());
-        let (read, _) = self.server.flights.run(&wanted, || self.read_now(entry, path).map(Arc::new));
+        let (read, _) = self.server.reads.run(&wanted, || self.read_now(entry, path).map(Arc::new));
         // Bytes are copied only if several callers share them.
         read.map(Arc::unwrap_or_clone)
     }
@@ -363,11 +369,11 @@ impl RemoteServer {
     fn read_now(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         let entry = match self.server.allowed_entry(entry) {
             Ok(entry) => entry,
-            Err(Standing::Changed) if self.server.may_ask_about(&entry.uri) => {
+            Err(LoadPermission::Changed) if self.server.may_ask_about(&entry.uri) => {
                 let (server, entry, path) = (Arc::clone(&self.server), entry.clone(), path.to_owned());
                 return self.inner.run(&self.server, async move { server.read_again(&entry, &path).await });
             }
-            Err(standing) => return Err(remote::not_allowed(standing)),
+            Err(permission) => return Err(server::not_allowed(permission)),
         };
         let file = self.server.listed(&entry, path)?;
         if let Some(bytes) = self.server.cached(&entry, file) {

@@ -1,4 +1,4 @@
-//! Whether a server's skill may be loaded: what a person has allowed, by content.
+//! Permission to load a server's skill: what a person has allowed, by content.
 
 use skillcue::ErrorInfo;
 use skillcue::consent::{Answer, ConsentError};
@@ -7,8 +7,8 @@ use skillcue::consent::{Answer, ConsentError};
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum AllowError {
-    /// The skill's files are made up as it goes: there is no content to look at.
-    #[error("{0} cannot be allowed: its server makes its files up as it goes")]
+    /// The skill's files are generated on request: there is no content to look at.
+    #[error("{0} cannot be allowed: its server generates its files on request")]
     #[info(code = "not_grantable", hint = "its server has to list the digests of its files")]
     Dynamic(String),
     /// There is no such server.
@@ -21,9 +21,9 @@ pub enum AllowError {
     Consent(#[from] ConsentError),
 }
 
-/// Whether an entry may be loaded, and if not, why.
+/// Whether an entry may be loaded, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum LoadPermission {
     Allowed,
     Never,
     Changed,
@@ -31,27 +31,27 @@ pub(crate) enum Standing {
     Dynamic,
 }
 
-impl Standing {
-    /// The reason in words.
+impl LoadPermission {
+    /// Returns the reason in words.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Standing::Allowed => "it is allowed",
-            Standing::Never => "nobody has allowed it yet",
-            Standing::Changed => "its content has changed since it was allowed",
-            Standing::Denied => "it is denied",
-            Standing::Dynamic => "its server makes its files up as it goes, so that no consent can cover them",
+            LoadPermission::Allowed => "it is allowed",
+            LoadPermission::Never => "a user has to allow it first",
+            LoadPermission::Changed => "its content has changed since it was allowed",
+            LoadPermission::Denied => "it is denied",
+            LoadPermission::Dynamic => "its server generates its files on request, so no consent can cover them",
         }
     }
 }
 
-impl From<Answer> for Standing {
-    fn from(answer: Answer) -> Standing {
+impl From<Answer> for LoadPermission {
+    fn from(answer: Answer) -> LoadPermission {
         match answer {
-            Answer::Allowed => Standing::Allowed,
-            Answer::NotAsked => Standing::Never,
-            Answer::Changed => Standing::Changed,
+            Answer::Allowed => LoadPermission::Allowed,
+            Answer::NotAsked => LoadPermission::Never,
+            Answer::Changed => LoadPermission::Changed,
             // Also any answer that is new.
-            _ => Standing::Denied,
+            _ => LoadPermission::Denied,
         }
     }
 }

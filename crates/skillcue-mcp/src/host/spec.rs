@@ -1,4 +1,4 @@
-//! A server as its user has configured it.
+//! A server's configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use skillcue_http::reqwest::Url;
 
 /// How long one request may take unless the configuration says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest name that a server may be given.
+/// The length of the longest label, in bytes.
 const MAX_LABEL: usize = 64;
 
 /// Headers that the protocol sets itself.
-const RESERVED: [&str; 7] =
+const RESERVED_HEADERS: [&str; 7] =
     ["accept", "authorization", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
-/// What a program gets of the environment besides the locale: what it needs to run at all, and nothing that may be a secret.
+/// The variables that a program inherits besides the locale: those that it needs to run, and none that may be a secret.
 const INHERITED: [&str; 16] = [
     "PATH",
     "HOME",
@@ -39,10 +39,10 @@ const INHERITED: [&str; 16] = [
     "no_proxy",
 ];
 
-/// A server whose skills are wanted: what it is called here, how it is reached, how long it may take.
+/// A configured server: its label, its transport, its time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
-    /// What the user calls it. Never what it calls itself.
+    /// The user's name for it. Never the server's own.
     pub label: String,
     /// How it is reached.
     pub transport: ServerTransport,
@@ -55,7 +55,7 @@ pub struct ServerSpec {
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ServerTransport {
-    /// A program that is started and spoken to over its standard input and output.
+    /// A program that is started and reached over its standard input and output.
     Command {
         /// The program.
         program: String,
@@ -65,10 +65,10 @@ pub enum ServerTransport {
         env: BTreeMap<String, String>,
         /// Variables that it inherits. It gets nothing else of this process's environment.
         inherited: Vec<(String, String)>,
-        /// Where it runs; in the root directory, unless given. Never where this process happens to run.
+        /// Its working directory; the root directory, unless given. Never that of this process.
         cwd: Option<PathBuf>,
     },
-    /// A server that runs already, spoken to over HTTP.
+    /// A server that runs already, reached over HTTP.
     Url {
         /// Its address.
         url: String,
@@ -105,15 +105,15 @@ impl fmt::Debug for ServerTransport {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server {label:?}: {message}")]
 pub struct SpecError {
-    /// What the user calls it.
+    /// The user's name for it.
     pub label: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
 impl ServerSpec {
-    /// A server to be used, with the usual time limit. Everything about it is checked here, so that nothing of it
-    /// surprises later.
+    /// Makes the specification of a server that is used, with the default time limit. Everything about it is checked
+    /// here, so that nothing fails later for its configuration.
     ///
     /// ```
     /// use skillcue_mcp::host::{ServerSpec, ServerTransport};
@@ -133,8 +133,8 @@ impl ServerSpec {
         }
     }
 
-    /// The server that a configuration describes. `variable` looks a variable of the environment up: this library never
-    /// does so on its own. One that is switched off need not be complete.
+    /// Returns the server that a configuration describes. `variable` looks up a variable of the environment: this
+    /// library never does so on its own. A server that is switched off need not be complete.
     ///
     /// ```
     /// use skillcue_mcp::host::ServerSpec;
@@ -156,13 +156,13 @@ impl ServerSpec {
         }) {
             Ok(complete) => complete,
             Err(message) if enabled => return Err(fail(message)),
-            // Nobody starts it: what is missing does not matter.
+            // It is never started: missing parts do not matter.
             Err(_) => (ServerTransport::nothing(), DEFAULT_TIMEOUT),
         };
         Ok(ServerSpec { label: config.name.clone(), transport, timeout, enabled })
     }
 
-    /// The same with another time limit for one request.
+    /// Returns this specification with another time limit for one request.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> ServerSpec {
         self.timeout = timeout;
@@ -183,7 +183,7 @@ impl ServerSpec {
         }
     }
 
-    /// The address, or the command line as it would be typed, with the directory that it runs in. For people.
+    /// Returns the address, or the command line as it would be typed, with the directory that it runs in. For people.
     pub fn address(&self) -> String {
         match &self.transport {
             ServerTransport::Url { url, .. } => url.clone(),
@@ -195,7 +195,7 @@ impl ServerSpec {
         }
     }
 
-    /// Whether it can be used; of one that is switched off, whether it may be called what it is called.
+    /// Checks that it can be used; of one that is switched off, only its label.
     pub(crate) fn check(&self) -> Result<(), String> {
         check_label(&self.label)?;
         if self.enabled { check_transport(&self.transport) } else { Ok(()) }
@@ -203,7 +203,7 @@ impl ServerSpec {
 }
 
 impl ServerTransport {
-    /// That of a server that is switched off.
+    /// Returns the transport of a server that is switched off.
     fn nothing() -> ServerTransport {
         ServerTransport::Command {
             program: String::new(),
@@ -215,7 +215,7 @@ impl ServerTransport {
     }
 }
 
-/// How a configured server is reached.
+/// Returns the transport of a configured server.
 fn transport(
     config: &skillcue::config::McpServer,
     variable: &impl Fn(&str) -> Option<String>,
@@ -227,7 +227,7 @@ fn transport(
             }
             let inherited =
                 INHERITED.iter().chain(&LOCALE).filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
-            // Not where the user happens to be: that may be anybody's project.
+            // Not the user's current directory: that may be an untrusted project.
             let home = || variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.is_dir());
             Ok(ServerTransport::Command {
                 program: program.clone(),
@@ -264,7 +264,7 @@ fn timeout(config: &skillcue::config::McpServer) -> Result<Duration, String> {
     }
 }
 
-/// Whether a server can be reached that way, as far as can be told without trying.
+/// Checks a transport, as far as that is possible without trying it.
 pub(crate) fn check_transport(transport: &ServerTransport) -> Result<(), String> {
     match transport {
         ServerTransport::Command { program, args, env, inherited, .. } => {
@@ -309,7 +309,7 @@ fn check_url(url: &str, token: Option<&str>, headers: &[(String, String)]) -> Re
     }
     for (name, value) in headers {
         let lower = name.to_ascii_lowercase();
-        if RESERVED.contains(&lower.as_str()) || lower.starts_with("mcp-") {
+        if RESERVED_HEADERS.contains(&lower.as_str()) || lower.starts_with("mcp-") {
             return Err(format!("the header {name:?} is the protocol's own"));
         }
         if name.parse::<HeaderName>().is_err() || HeaderValue::from_str(value).is_err() {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_what_it_needs_of_the_environment_and_a_place_that_is_nobodys_project() {
+    fn a_program_gets_the_variables_it_needs_and_a_directory_that_is_no_project() {
         let home = tempfile::tempdir().unwrap();
         let variable = |name: &str| match name {
             "HOME" => home.path().to_str().map(str::to_owned),

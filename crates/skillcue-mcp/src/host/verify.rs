@@ -1,4 +1,4 @@
-//! Whether what a server sent is what it had listed.
+//! Checks that a file is as its server has listed it.
 
 use std::collections::HashSet;
 
@@ -39,15 +39,15 @@ fn compare(listed: &Map<String, Value>, written: &[(Node<'_>, Node<'_>)]) -> Res
     let mut seen = HashSet::with_capacity(written.len());
     for (key, value) in written {
         let Some(text) = key.as_str() else { return Err("a key of its front matter is no text".to_owned()) };
-        // JSON's keys are texts. One that YAML takes for something else (`1.0`, `True`) may be listed as it is written
-        // or as what it means.
-        let found = listed.get_key_value(text).or_else(|| listed.get_key_value(&meant(key)?));
+        // JSON's keys are texts. One that YAML takes for another type (`1.0`, `True`) may be listed as it is written or
+        // as its value.
+        let found = listed.get_key_value(text).or_else(|| listed.get_key_value(&key_as_json(key)?));
         match found {
             None => return Err(format!("its front matter has `{}`, the listing has not", Shown(text))),
             Some((name, _)) if !seen.insert(name.as_str()) => {
                 return Err(format!("its front matter says `{}` twice", Shown(name)));
             }
-            Some((name, listed)) if !same(listed, value) => {
+            Some((name, listed)) if !is_same_value(listed, value) => {
                 return Err(format!("`{}` is not what the listing says", Shown(name)));
             }
             Some(_) => {}
@@ -59,48 +59,49 @@ fn compare(listed: &Map<String, Value>, written: &[(Node<'_>, Node<'_>)]) -> Res
     }
 }
 
-/// What a key that is no text under YAML's core schema means, as JSON writes it.
-fn meant(key: &Node<'_>) -> Option<String> {
+/// Returns the value of a key that is no text under YAML's core schema, as JSON writes it.
+fn key_as_json(key: &Node<'_>) -> Option<String> {
     let Yaml::Scalar { text, plain: true } = &key.value else { return None };
     match Scalar::of(text) {
         Scalar::Null => Some("null".to_owned()),
         Scalar::Bool(value) => Some(value.to_string()),
-        Scalar::Number(number) => Some(spelled(&number)),
-        Scalar::Unsayable | Scalar::Text => None,
+        Scalar::Number(number) => Some(number_as_key(&number)),
+        Scalar::NotInJson | Scalar::Text => None,
     }
 }
 
-/// A number as JavaScript spells it as a key: a whole one without a fraction.
-fn spelled(number: &Number) -> String {
+/// Returns a number as JavaScript spells it as a key: a whole one without a fraction.
+fn number_as_key(number: &Number) -> String {
     let text = number.to_string();
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// Whether a value of JSON and one of YAML say the same.
-fn same(listed: &Value, written: &Node<'_>) -> bool {
+/// Returns whether a value of JSON and one of YAML are equal.
+fn is_same_value(listed: &Value, written: &Node<'_>) -> bool {
     match (listed, &written.value) {
         (Value::Object(listed), Yaml::Map(written)) => compare(listed, written).is_ok(),
         (Value::Array(listed), Yaml::Seq(written)) => {
-            listed.len() == written.len() && listed.iter().zip(written).all(|(listed, written)| same(listed, written))
+            listed.len() == written.len()
+                && listed.iter().zip(written).all(|(listed, written)| is_same_value(listed, written))
         }
         (Value::String(listed), Yaml::Scalar { text, plain }) => {
-            // A number that JSON would write otherwise (`1.10`) may be listed as its author wrote it. It is the same
-            // text, so nobody is told anything else. What is null or a boolean is no text.
+            // A number that JSON would write otherwise (`1.10`) may be listed as its author wrote it: it is the same
+            // text. Null and booleans are no text.
             listed == text && !(*plain && matches!(Scalar::of(text), Scalar::Null | Scalar::Bool(_)))
         }
         (listed, Yaml::Scalar { text, plain: true }) => match (listed, Scalar::of(text)) {
             (Value::Null, Scalar::Null) => true,
             (Value::Bool(listed), Scalar::Bool(written)) => *listed == written,
-            (Value::Number(listed), Scalar::Number(written)) => equal(listed, &written),
+            (Value::Number(listed), Scalar::Number(written)) => is_equal_number(listed, &written),
             _ => false,
         },
         _ => false,
     }
 }
 
-/// Numbers are equal by value: 1 and 1.0 are one number.
+/// Returns whether two numbers are equal by value: 1 and 1.0 are one number.
 #[allow(clippy::float_cmp, reason = "both were read from text; near is not the same")]
-fn equal(a: &Number, b: &Number) -> bool {
+fn is_equal_number(a: &Number, b: &Number) -> bool {
     match (a.as_i128(), b.as_i128()) {
         (Some(a), Some(b)) => a == b,
         _ => a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a == b),
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_those_of_everybody() {
+    fn digests_are_sha_256() {
         assert_eq!(digest(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

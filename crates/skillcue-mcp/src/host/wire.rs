@@ -1,4 +1,4 @@
-//! The bytes between here and a server, bounded.
+//! The transports to a server, bounded.
 //!
 //! The SDK's own transports take responses of any size, and take a result that carries `_meta` for that of a tool call,
 //! dropping everything else in it. These are thin ones without that: they read at most [`MAX_RESPONSE`] bytes, and hand
@@ -32,7 +32,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Most bytes of one response.
+/// How many bytes one response may have.
 pub(crate) const MAX_RESPONSE: usize = 32 << 20;
 /// How long a program has to end by itself once its standard input is closed.
 const GRACE: Duration = Duration::from_millis(250);
@@ -57,21 +57,21 @@ fn too_large() -> io::Error {
 
 /// HTTP for the SDK's client. One response is one message, whether it comes as JSON or as a stream of events.
 #[derive(Debug, Clone)]
-pub(crate) struct Http {
+pub(crate) struct HttpClient {
     client: reqwest::Client,
 }
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-impl Http {
-    pub(crate) fn new(url: &str, timeout: Duration) -> Result<Http, String> {
+impl HttpClient {
+    pub(crate) fn new(url: &str, timeout: Duration) -> Result<HttpClient, String> {
         let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
         let options = ClientOptions { connect_timeout: timeout, redirects: Redirects::SameOrigin };
-        Ok(Http { client: skillcue_http::client(&url, &options).map_err(|error| cause(&error))? })
+        Ok(HttpClient { client: skillcue_http::client(&url, &options).map_err(|error| cause(&error))? })
     }
 }
 
-impl StreamableHttpClient for Http {
+impl StreamableHttpClient for HttpClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -113,7 +113,7 @@ impl StreamableHttpClient for Http {
             return Err(HttpError::SessionExpired);
         }
         let Some(id) = id else {
-            // Nobody waits for an answer to this.
+            // A notification has no answer.
             return if status.is_success() {
                 Ok(StreamableHttpPostResponse::Accepted)
             } else {
@@ -152,7 +152,7 @@ impl StreamableHttpClient for Http {
         if let Some(token) = auth_header {
             request = request.bearer_auth(token);
         }
-        // A server that keeps sessions for ever is its own trouble.
+        // A server that keeps sessions for ever harms only itself.
         request.send().await.map_err(HttpError::Client)?;
         Ok(())
     }
@@ -166,7 +166,7 @@ impl StreamableHttpClient for Http {
         _custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<sse_stream::Sse, rmcp::transport::streamable_http_client::SseError>>, HttpError>
     {
-        // Nothing that a server says unasked is wanted: listings have a time to live.
+        // Notifications of the server are not needed: listings have a time to live.
         Err(HttpError::ServerDoesNotSupportSse)
     }
 }
@@ -175,8 +175,8 @@ fn unexpected(status: StatusCode) -> HttpError {
     HttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}")))
 }
 
-/// What a refusal means: the server's own error if it sent one. A server that knows nothing of `server/discover` is an
-/// older one, and its refusal, whatever it looks like, tells the SDK to start the older way.
+/// Turns an HTTP error into an answer: the server's own error if it sent one. A server that does not know
+/// `server/discover` is an older one, and its refusal, whatever its form, makes the SDK start the older way.
 fn rejection(
     message: &ClientJsonRpcMessage,
     id: &RequestId,
@@ -232,7 +232,7 @@ async fn answer_of_stream(mut response: reqwest::Response, id: &RequestId) -> Re
     found.ok_or(HttpError::UnexpectedEndOfStream)
 }
 
-/// The answer to a request, if an event is it.
+/// Returns the answer to a request, if an event is it.
 fn answer_in(data: &str, id: &RequestId) -> Option<ServerJsonRpcMessage> {
     match message(data.as_bytes()) {
         Ok(ServerJsonRpcMessage::Response(answer)) if answer.id == *id => Some(ServerJsonRpcMessage::Response(answer)),
@@ -249,14 +249,14 @@ fn answer_in(data: &str, id: &RequestId) -> Option<ServerJsonRpcMessage> {
 
 /// The standard input and output of a program, for the SDK's client.
 #[derive(Debug)]
-pub(crate) struct Pipes {
+pub(crate) struct ProgramPipes {
     output: BufReader<ChildStdout>,
-    /// What has come of the next line. It outlives a call of `receive`, which may be dropped half-way.
+    /// The bytes of the next line so far. They outlive a call of `receive`, which may be dropped half-way.
     line: Vec<u8>,
     input: Arc<Mutex<Option<ChildStdin>>>,
 }
 
-impl Transport<RoleClient> for Pipes {
+impl Transport<RoleClient> for ProgramPipes {
     type Error = io::Error;
 
     fn send(
@@ -297,7 +297,7 @@ impl Transport<RoleClient> for Pipes {
             let line = std::mem::take(&mut self.line);
             match message(line.trim_ascii()) {
                 Ok(message) => return Some(message),
-                // Programs print all sorts of things before they get to the point.
+                // Programs may print other lines before their first message.
                 Err(error) => tracing::debug!(target: "skillcue::mcp", "a line is no message: {error}"),
             }
         }
@@ -309,9 +309,9 @@ impl Transport<RoleClient> for Pipes {
     }
 }
 
-/// What is started, and in what.
+/// A program to start, its environment and its working directory.
 #[derive(Debug)]
-pub(crate) struct Start<'s> {
+pub(crate) struct ProgramSpec<'s> {
     pub(crate) program: &'s str,
     pub(crate) args: &'s [String],
     /// All of its environment. Of two values for one variable the later counts.
@@ -319,18 +319,18 @@ pub(crate) struct Start<'s> {
     pub(crate) cwd: &'s Path,
 }
 
-/// Starts a program. It and all it starts end when the guard is dropped or `stop` is cancelled; `running` is dropped
-/// once they have.
+/// Starts a program. It and all processes that it starts end when the guard is dropped or `stop` is cancelled;
+/// `running` is dropped once they have.
 pub(crate) fn spawn(
     label: &str,
-    start: &Start<'_>,
+    start: &ProgramSpec<'_>,
     stop: &CancellationToken,
     running: mpsc::Sender<()>,
-) -> io::Result<(Pipes, DropGuard)> {
+) -> io::Result<(ProgramPipes, DropGuard)> {
     let mut command = Command::new(start.program);
     command.args(start.args).current_dir(start.cwd).env_clear().envs(start.env.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    // A group of its own: what it starts ends with it, and a Ctrl-C at the terminal is not for it.
+    // A group of its own: its children end with it, and a Ctrl-C at the terminal does not reach it.
     let mut command = CommandWrap::from(command);
     command.wrap(ProcessGroup::leader());
     let mut child = command.spawn()?;
@@ -347,15 +347,16 @@ pub(crate) fn spawn(
     });
     let stop = stop.child_token();
     tokio::spawn(watch(child, guard, stop.clone(), running));
-    let pipes = Pipes { output: BufReader::new(output), line: Vec::new(), input: Arc::new(Mutex::new(Some(input))) };
+    let pipes =
+        ProgramPipes { output: BufReader::new(output), line: Vec::new(), input: Arc::new(Mutex::new(Some(input))) };
     Ok((pipes, stop.drop_guard()))
 }
 
-/// Ends the program's group as soon as this process is no more, even if that was killed and could see to nothing: the
-/// guard waits for the end of its standard input, whose other end is held here alone. It ends when it is dropped.
+/// Starts a guard that ends the program's group as soon as this process is gone, even if it was killed: the guard waits
+/// for the end of its standard input, whose other end is held here alone. It ends when it is dropped.
 ///
-/// The kernel's own way (`PR_SET_PDEATHSIG`) has to be asked for between fork and exec, which takes unsafe code, and
-/// ends neither what the program has started nor waits for more than a thread's end.
+/// The kernel's own way (`PR_SET_PDEATHSIG`) has to be asked for between fork and exec, which takes unsafe code, does
+/// not end the program's children, and already acts when the thread ends.
 fn guard(group: u32) -> io::Result<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "read -r _; kill -9 -\"$1\"", "skillcue-guard", &group.to_string()]);
@@ -363,7 +364,7 @@ fn guard(group: u32) -> io::Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
-/// Waits for a program's end, and sees to it.
+/// Waits for a program's end, and ends its group.
 async fn watch(
     mut child: Box<dyn ChildWrapper>,
     guard: Option<Child>,
@@ -378,7 +379,7 @@ async fn watch(
         // Its standard input is being closed: a good program ends by itself.
         let _ = tokio::time::timeout(GRACE, child.wait()).await;
     }
-    // Whatever is left of its group, too. That there is nothing left is no error.
+    // The rest of its group, too. That nothing is left is no error.
     let _ = child.start_kill();
     let _ = child.wait().await;
     if let Some(mut guard) = guard {
@@ -387,7 +388,7 @@ async fn watch(
     drop(running);
 }
 
-/// What a program writes to its standard error goes to the log.
+/// Copies a program's standard error to the log.
 async fn log(label: String, mut errors: ChildStderr) {
     let mut buffer = vec![0; 4096];
     while let Ok(read @ 1..) = errors.read(&mut buffer).await {
@@ -397,9 +398,9 @@ async fn log(label: String, mut errors: ChildStderr) {
     }
 }
 
-/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
+/// Returns the cause of an error, in one line: of a chain of errors, the last is the one that says what happened.
 pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
-    // The SDK's error does not name what is behind it.
+    // The SDK's error does not name its cause.
     let mut errors = std::iter::successors(Some(error), |error| error.source());
     match errors.find_map(|error| error.downcast_ref::<HttpError>()) {
         Some(HttpError::Client(behind)) => Shown(&skillcue_http::cause(behind)).to_string(),
@@ -407,7 +408,7 @@ pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
             Shown(&format!("an unexpected answer: {answer}")).to_string()
         }
         Some(HttpError::AuthRequired(refused)) => {
-            Shown(&format!("a token is wanted: {}", refused.www_authenticate_header)).to_string()
+            Shown(&format!("a token is required: {}", refused.www_authenticate_header)).to_string()
         }
         Some(other) => Shown(&skillcue_http::cause(other)).to_string(),
         None => Shown(&skillcue_http::cause(error)).to_string(),

@@ -1,7 +1,8 @@
-//! Whom a request is for and who sent it, read strictly: the target's authority, `Host` and `Origin`.
+//! The host and the origin of a request, read strictly: the target's authority, `Host` and `Origin`.
 //!
-//! The SDK compares hosts and origins with the allowed ones, but it takes the host of `[::1].evil.com` to be `[::1]`, and
-//! it ignores the authority of a target such as `http://evil.com/mcp`. What passes here can be read in one way only.
+//! The SDK compares hosts and origins with the allowed ones, but it takes the host of `[::1].evil.com` to be `[::1]`,
+//! and it ignores the authority of a target such as `http://evil.com/mcp`. A request that passes here can be read in
+//! one way only.
 
 use std::net::Ipv6Addr;
 
@@ -40,7 +41,7 @@ pub(super) fn check<B>(request: &Request<B>) -> Result<(), (StatusCode, &'static
     }
 }
 
-/// The one value of a header. An error if there are several, or it is no text.
+/// Returns the one value of a header. An error if there are several, or it is no text.
 fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -50,7 +51,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
     }
 }
 
-/// `scheme://host[:port]` and nothing more, or `null`.
+/// Returns whether this is `scheme://host[:port]` and nothing more, or `null`.
 fn is_origin(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return text == "null" };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -58,7 +59,7 @@ fn is_origin(text: &str) -> bool {
     is_scheme && authority(rest).is_some()
 }
 
-/// `host[:port]`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
+/// Reads `host[:port]`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
 fn authority(text: &str) -> Option<Authority> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (address, after) = rest.split_once(']')?;

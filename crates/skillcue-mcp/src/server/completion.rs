@@ -1,4 +1,4 @@
-//! Completion of what a person types: a prompt's arguments, a template's variables.
+//! Completion of a prompt's arguments and a template's variables.
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
@@ -6,7 +6,7 @@ use skillcue::catalog::{SkillDir, TreeLimits};
 use skillcue_base::quoted;
 
 use super::resources::{FILE_TEMPLATE, SKILL_TEMPLATE};
-use super::view::{View, is_prompt, is_served};
+use super::view::{CatalogView, is_prompt, is_served};
 use super::{SkillServer, prompts, uris};
 
 impl SkillServer {
@@ -20,8 +20,8 @@ impl SkillServer {
     }
 }
 
-/// What may follow, and how much of it there is in all.
-fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>, usize), ErrorData> {
+/// Returns completions, and how many there are in all.
+fn complete(view: &CatalogView, request: &CompleteRequestParams) -> Result<(Vec<String>, usize), ErrorData> {
     let typed = request.argument.value.as_str();
     match &request.r#ref {
         Reference::Prompt(prompt) => {
@@ -35,7 +35,7 @@ fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>
             Ok(limited(continued(view, hint, typed)))
         }
         Reference::Resource(template) => match (template.uri.as_str(), request.argument.name.as_str()) {
-            (SKILL_TEMPLATE | FILE_TEMPLATE, "skill") => Ok(view.places(typed, CompletionInfo::MAX_VALUES)),
+            (SKILL_TEMPLATE | FILE_TEMPLATE, "skill") => Ok(view.paths(typed, CompletionInfo::MAX_VALUES)),
             (FILE_TEMPLATE, "file") => {
                 let skill = request.context.as_ref().and_then(|context| context.get_argument("skill"));
                 Ok(limited(skill.map(|skill| files_of(view, skill, typed)).unwrap_or_default()))
@@ -52,8 +52,8 @@ fn limited(mut values: Vec<String>) -> (Vec<String>, usize) {
     (values, total)
 }
 
-/// The files of the skill at a path that start with what was typed.
-fn files_of(view: &View, path: &str, typed: &str) -> Vec<String> {
+/// Returns the files of the skill at a path that start with the typed text.
+fn files_of(view: &CatalogView, path: &str, typed: &str) -> Vec<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let skill = view.catalog.named(name).next();
     let Some(skill) = skill.filter(|skill| is_served(skill) && uris::path(skill).as_deref() == Some(path)) else {
@@ -64,17 +64,17 @@ fn files_of(view: &View, path: &str, typed: &str) -> Vec<String> {
     all.into_iter().map(|file| file.path).filter(|path| path.starts_with(typed)).collect()
 }
 
-/// What the arguments may be, as a whole, once the last word of `typed` is complete: the words that the hint has for its
+/// Returns the whole argument texts that complete the last word of `typed`: with the words that the hint has for its
 /// slot or for a later one (those between may be optional).
-fn continued(view: &View, hint: &str, typed: &str) -> Vec<String> {
+fn continued(view: &CatalogView, hint: &str, typed: &str) -> Vec<String> {
     let (before, last) = typed.split_at(typed.rfind(' ').map_or(0, |at| at + 1));
     let used: Vec<&str> = before.split_whitespace().collect();
     let mut values = Vec::new();
     for slot in slots(hint).into_iter().skip(used.len()) {
         let words = match slot {
-            Slot::Words(words) => words,
-            Slot::Skill => view.names(last).take(CompletionInfo::MAX_VALUES).map(str::to_owned).collect(),
-            Slot::Other => Vec::new(),
+            ArgumentSlot::Words(words) => words,
+            ArgumentSlot::Skill => view.names(last).take(CompletionInfo::MAX_VALUES).map(str::to_owned).collect(),
+            ArgumentSlot::Other => Vec::new(),
         };
         for word in words.into_iter().filter(|word| word.starts_with(last) && !used.contains(&word.as_str())) {
             let value = format!("{before}{word}");
@@ -88,17 +88,17 @@ fn continued(view: &View, hint: &str, typed: &str) -> Vec<String> {
 
 /// One word of the arguments, as a hint describes it.
 #[derive(Debug, PartialEq)]
-enum Slot {
+enum ArgumentSlot {
     /// One of these.
     Words(Vec<String>),
     /// The name of a skill.
     Skill,
-    /// Something that only the person knows: `[FILE]`.
+    /// A value that only the user knows: `[FILE]`.
     Other,
 }
 
-/// The slots of an argument hint: `[add|remove] <skill> --format json|text [file]` has five.
-fn slots(hint: &str) -> Vec<Slot> {
+/// Returns the slots of an argument hint: `[add|remove] <skill> --format json|text [file]` has five.
+fn slots(hint: &str) -> Vec<ArgumentSlot> {
     // `add | remove | list` is one slot.
     let hint = joined_at_bars(hint);
     let groups = hint.split(['[', ']', '<', '>', '(', ')', '{', '}', ' ', '\t', ',']);
@@ -106,12 +106,12 @@ fn slots(hint: &str) -> Vec<Slot> {
     groups.filter(|group| !is_ellipsis(group)).map(slot).collect()
 }
 
-/// A hint without the blanks around `|`.
+/// Returns a hint without the blanks around `|`.
 fn joined_at_bars(hint: &str) -> String {
     hint.split('|').map(str::trim).collect::<Vec<_>>().join("|")
 }
 
-fn slot(group: &str) -> Slot {
+fn slot(group: &str) -> ArgumentSlot {
     // `--format=json|text`
     let (flag, choices) = match group.split_once('=') {
         Some((flag, choices)) if flag.starts_with('-') => (&group[..=flag.len()], choices),
@@ -119,42 +119,44 @@ fn slot(group: &str) -> Slot {
     };
     if choices.contains('|') {
         let words = choices.split('|').map(|word| word.trim_matches(['"', '\'', '`', '.', '…']));
-        return Slot::Words(words.filter(|word| !word.is_empty()).map(|word| format!("{flag}{word}")).collect());
+        return ArgumentSlot::Words(
+            words.filter(|word| !word.is_empty()).map(|word| format!("{flag}{word}")).collect(),
+        );
     }
     if group.starts_with('-') && !group.trim_matches('-').is_empty() {
-        return Slot::Words(vec![if flag.is_empty() { group.to_owned() } else { flag.to_owned() }]);
+        return ArgumentSlot::Words(vec![if flag.is_empty() { group.to_owned() } else { flag.to_owned() }]);
     }
     let names_skill = group.split(|c: char| !c.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case("skill"));
-    if names_skill { Slot::Skill } else { Slot::Other }
+    if names_skill { ArgumentSlot::Skill } else { ArgumentSlot::Other }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Slot, slots};
+    use super::{ArgumentSlot, slots};
 
     #[test]
     fn finds_what_a_hint_spells_out() {
-        let words = |words: &[&str]| Slot::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        let words = |words: &[&str]| ArgumentSlot::Words(words.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(slots("[add|remove|list]"), [words(&["add", "remove", "list"])]);
-        assert_eq!(slots("[add|remove|list] [file]"), [words(&["add", "remove", "list"]), Slot::Other]);
+        assert_eq!(slots("[add|remove|list] [file]"), [words(&["add", "remove", "list"]), ArgumentSlot::Other]);
         for hint in ["add | remove | list", "[add| remove |list]", "add |\tremove|  list"] {
             assert_eq!(slots(hint), [words(&["add", "remove", "list"])], "{hint}");
         }
-        assert_eq!(slots("<on | off> [FILE]"), [words(&["on", "off"]), Slot::Other]);
-        assert_eq!(slots("<on|off> [FILE...]"), [words(&["on", "off"]), Slot::Other]);
+        assert_eq!(slots("<on | off> [FILE]"), [words(&["on", "off"]), ArgumentSlot::Other]);
+        assert_eq!(slots("<on|off> [FILE...]"), [words(&["on", "off"]), ArgumentSlot::Other]);
         assert_eq!(slots("[\"a\"|'b'] ..."), [words(&["a", "b"])]);
         assert_eq!(
             slots("<SKILL_NAME_OR_PATH> [--max-iterations N] [--format=json|text] --depth=N"),
             [
-                Slot::Skill,
+                ArgumentSlot::Skill,
                 words(&["--max-iterations"]),
-                Slot::Other,
+                ArgumentSlot::Other,
                 words(&["--format=json", "--format=text"]),
                 words(&["--depth="])
             ]
         );
-        assert_eq!(slots("[file] [pages]"), [Slot::Other, Slot::Other]);
-        assert_eq!(slots(" - "), [Slot::Other]);
+        assert_eq!(slots("[file] [pages]"), [ArgumentSlot::Other, ArgumentSlot::Other]);
+        assert_eq!(slots(" - "), [ArgumentSlot::Other]);
         assert_eq!(slots(""), []);
     }
 }

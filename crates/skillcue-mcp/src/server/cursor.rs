@@ -1,13 +1,13 @@
-//! Cursors: where the next page starts, in letters that mean nothing to clients.
+//! Cursors: the start of the next page, opaque to clients.
 //!
-//! A cursor holds the last name that a page has told, so a page is right even if skills came or went meanwhile, and the
-//! server remembers nothing between two of them.
+//! A cursor holds the last name of a page, so the next page is right even if skills were added or removed meanwhile,
+//! and the server keeps no state between two pages.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::ErrorData;
 
-/// Which list a cursor belongs to.
+/// The list that a cursor belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     Resources,
@@ -27,12 +27,12 @@ impl List {
     }
 }
 
-/// The cursor of the page that starts after `last`.
+/// Returns the cursor of the page that starts after `last`.
 pub(super) fn after(list: List, last: &str) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}{last}", list.letter()))
 }
 
-/// After what the page starts that a cursor asks for.
+/// Returns the name after which the requested page starts.
 pub(super) fn read(list: List, cursor: Option<&str>) -> Result<Option<String>, ErrorData> {
     let Some(cursor) = cursor else { return Ok(None) };
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();

@@ -1,9 +1,9 @@
 //! Numbers with the digits that their author wrote, through an SDK that keeps only their values.
 //!
-//! JSON may say `1.10`, and readers take it for 1.1. But the SDK takes the results of an extension as
+//! JSON may have `1.10`, and readers take it for 1.1. But the SDK takes the results of an extension as
 //! [`serde_json::Value`], which writes `1.1`, and big integers as floats. (The feature `arbitrary_precision` would keep
-//! the digits. It is global, and breaks the SDK's untagged enums.) So a number that would be written otherwise is a text
-//! until its message is written: a prefix that no author can know, and the digits.
+//! the digits. It is global, and breaks the SDK's untagged enums.) So a number that would be written otherwise is a
+//! text until its message is written: a prefix that no author can know, and the digits.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ static OPENING: LazyLock<String> = LazyLock::new(|| {
     format!("\"skillcue-number-{:016x}{:016x}:", random(), random())
 });
 
-/// The number, as it will be written: with the digits of `text`, where JSON allows that spelling.
+/// Returns the number as it will be written: with the digits of `text`, where JSON allows that spelling.
 pub(super) fn hold(text: &str, number: Number) -> Value {
     let is_json = || serde_json::from_str::<IgnoredAny>(text).is_ok();
     if number.to_string() == text || !is_json() {
@@ -26,7 +26,7 @@ pub(super) fn hold(text: &str, number: Number) -> Value {
     Value::String(format!("{}{text}", &OPENING[1..]))
 }
 
-/// A message with the numbers in the place of the texts that hold them.
+/// Returns a message with the numbers in place of the texts that hold them.
 pub(super) fn release(message: Vec<u8>) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&message) else { return message };
     let mut parts = text.split(OPENING.as_str());

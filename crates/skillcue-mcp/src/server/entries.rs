@@ -1,4 +1,4 @@
-//! Skills as the extension tells them: verbatim front matter, and every file with its digest and size.
+//! Skills as the extension lists them: verbatim front matter, and every file with its digest and size.
 //!
 //! An entry is computed from the files as they are, not from the catalog: front matter and digests describe the same
 //! bytes. It is kept for as long as every file of the skill has the stamp it was computed from.
@@ -18,41 +18,41 @@ use skillcue_format::Parsed;
 use super::{files, front_matter, uris};
 use crate::digest;
 
-/// How many files' digests are kept, at most twice that many for a moment.
-const KEPT_FILES: usize = 1 << 16;
+/// How many files' digests are kept in one generation of the cache, which has two.
+const MAX_KEPT_FILES: usize = 1 << 16;
 
-/// How often a file that changes while it is read is tried.
-const ATTEMPTS: usize = 4;
+/// How often reading a file that changes meanwhile is tried.
+const MAX_ATTEMPTS: usize = 4;
 
 /// A file written less than this before it was read may change again without its time changing.
 const RACY_NS: i128 = 1_000_000_000;
 
 /// An entry, or why the skill has none.
-pub(super) type Outcome = Result<Arc<Value>, Arc<str>>;
+pub(super) type EntryResult = Result<Arc<Value>, Arc<str>>;
 
-/// The entries that have been computed, as long as there is room.
+/// A cache of computed entries.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
-    kept: Mutex<Kept>,
+pub(super) struct EntryCache {
+    kept: Mutex<CacheGenerations>,
 }
 
-/// Two generations: what is asked for moves to the young one, and when that is full the old one goes. That forgets
-/// what was not asked for lately, and costs nothing to keep in order.
+/// Two generations: a requested entry moves to the young one, and when that is full the old one is dropped. That
+/// forgets entries that were not requested lately, and costs nothing to keep in order.
 #[derive(Debug, Default)]
-struct Kept {
-    young: HashMap<PathBuf, Arc<Known>>,
-    old: HashMap<PathBuf, Arc<Known>>,
+struct CacheGenerations {
+    young: HashMap<PathBuf, Arc<CachedEntry>>,
+    old: HashMap<PathBuf, Arc<CachedEntry>>,
     files: usize,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedEntry {
     files: Vec<(String, FileStamp)>,
-    outcome: Outcome,
+    outcome: EntryResult,
 }
 
-impl Kept {
-    fn get(&mut self, dir: &PathBuf) -> Option<Arc<Known>> {
+impl CacheGenerations {
+    fn get(&mut self, dir: &PathBuf) -> Option<Arc<CachedEntry>> {
         if let Some(known) = self.young.get(dir) {
             return Some(Arc::clone(known));
         }
@@ -61,9 +61,9 @@ impl Kept {
         Some(known)
     }
 
-    fn put(&mut self, dir: PathBuf, known: Arc<Known>) {
+    fn put(&mut self, dir: PathBuf, known: Arc<CachedEntry>) {
         let files = known.files.len() + 1;
-        if self.files + files > KEPT_FILES {
+        if self.files + files > MAX_KEPT_FILES {
             self.old = std::mem::take(&mut self.young);
             self.files = 0;
         }
@@ -74,21 +74,21 @@ impl Kept {
     }
 }
 
-impl Entries {
-    /// The entry of a skill. `is_new` is told why a skill has none, the first time.
-    pub(super) fn of(&self, skill: &Skill, is_new: &mut dyn FnMut(&str)) -> Outcome {
+impl EntryCache {
+    /// Returns the entry of a skill. `is_new` is called with the reason why a skill has none, the first time.
+    pub(super) fn of(&self, skill: &Skill, is_new: &mut dyn FnMut(&str)) -> EntryResult {
         let dir = skill.dir();
         let known = self.kept().get(&dir);
-        let survey = survey(skill);
-        if let (Some(known), Ok(survey)) = (&known, &survey)
-            && known.files == survey.files
+        let listed = list_files(skill);
+        if let (Some(known), Ok(listed)) = (&known, &listed)
+            && known.files == listed.files
         {
             return known.outcome.clone();
         }
-        let (files, outcome) = match survey {
-            Ok(survey) => {
-                let outcome = describe(skill, &survey);
-                (survey.files, outcome)
+        let (files, outcome) = match listed {
+            Ok(listed) => {
+                let outcome = make_entry(skill, &listed);
+                (listed.files, outcome)
             }
             Err(reason) => (Vec::new(), Err(reason)),
         };
@@ -98,35 +98,35 @@ impl Entries {
         {
             is_new(reason);
         }
-        // Why a skill is refused is kept even if its stamps are young: it only says whether it was told.
+        // The reason of a refusal is kept even if its stamps are young: it only shows whether it was reported.
         if outcome.is_err() || !is_racy(&files) {
-            self.kept().put(dir, Arc::new(Known { files, outcome: outcome.clone() }));
+            self.kept().put(dir, Arc::new(CachedEntry { files, outcome: outcome.clone() }));
         }
         outcome
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        // What a panic left behind is a cache that is at worst incomplete.
+    fn kept(&self) -> std::sync::MutexGuard<'_, CacheGenerations> {
+        // After a panic the cache is at worst incomplete.
         skillcue_base::lock(&self.kept)
     }
 }
 
-/// Whether one of the files may change without its stamp changing.
+/// Returns whether one of the files may change without its stamp changing.
 fn is_racy(files: &[(String, FileStamp)]) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let now = now.and_then(|since| i128::try_from(since.as_nanos()).ok()).unwrap_or(0);
     files.iter().any(|(_, stamp)| now - stamp.modified_ns < RACY_NS)
 }
 
-/// What stands in a skill's directory.
-struct Survey {
+/// The files of a skill, with their stamps.
+struct SkillFiles {
     dir: SkillDir,
     /// Every file, the skill file first.
     files: Vec<(String, FileStamp)>,
 }
 
-/// Looks at every file without reading any.
-fn survey(skill: &Skill) -> Result<Survey, String> {
+/// Lists every file without reading any.
+fn list_files(skill: &Skill) -> Result<SkillFiles, String> {
     if skill.file() != SkillFile::Markdown {
         return Err(format!("its skill file is called {}", skill.file().name()));
     }
@@ -148,17 +148,17 @@ fn survey(skill: &Skill) -> Result<Survey, String> {
         return Err("it has no SKILL.md".to_owned());
     };
     files[..=at].rotate_right(1);
-    Ok(Survey { dir, files })
+    Ok(SkillFiles { dir, files })
 }
 
-/// Reads every file and puts the entry together.
-fn describe(skill: &Skill, survey: &Survey) -> Result<Value, String> {
+/// Reads every file and makes the entry.
+fn make_entry(skill: &Skill, listed: &SkillFiles) -> Result<Value, String> {
     let root = uris::root(skill).ok_or("its path is not UTF-8")?;
-    let mut resources = Vec::with_capacity(survey.files.len());
+    let mut resources = Vec::with_capacity(listed.files.len());
     let mut front = Map::new();
     let mut total = 0;
-    for (at, (path, stamp)) in survey.files.iter().enumerate() {
-        let bytes = read_as_stamped(&survey.dir, path, *stamp)?;
+    for (at, (path, stamp)) in listed.files.iter().enumerate() {
+        let bytes = read_as_stamped(&listed.dir, path, *stamp)?;
         total += bytes.len() as u64;
         if total > files::MAX_FILE {
             return Err(format!("its files have more than {} bytes", files::MAX_FILE));
@@ -179,9 +179,9 @@ fn describe(skill: &Skill, survey: &Survey) -> Result<Value, String> {
     }))
 }
 
-/// Reads a file that is still the one that was looked at.
+/// Reads a file that still has the listed stamp.
 fn read_as_stamped(dir: &SkillDir, path: &str, stamp: FileStamp) -> Result<Vec<u8>, String> {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let mut opened = dir.open_file(path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0).saturating_add(1));
         let limited = opened.file.by_ref().take(files::MAX_FILE + 1).read_to_end(&mut bytes);
@@ -194,7 +194,7 @@ fn read_as_stamped(dir: &SkillDir, path: &str, stamp: FileStamp) -> Result<Vec<u
     Err(format!("{path:?} changed while it was read"))
 }
 
-/// The front matter of a `SKILL.md` that conforms to the Agent Skills specification, as JSON for messages.
+/// Returns the front matter of a `SKILL.md` that conforms to the Agent Skills specification, as JSON for messages.
 fn conforming(bytes: &[u8], name: &str) -> Result<Map<String, Value>, String> {
     if !bytes.starts_with(b"---") {
         return Err("its SKILL.md does not start with front matter".to_owned());
@@ -221,7 +221,7 @@ fn conforming(bytes: &[u8], name: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// One to 64 lower-case ASCII letters, digits and single inner hyphens.
+/// Returns whether a name has one to 64 lower-case ASCII letters, digits and single inner hyphens.
 fn is_strict(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))

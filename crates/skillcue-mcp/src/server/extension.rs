@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use skillcue_base::quoted;
 
 use super::cursor::{self, List};
-use super::entries::Outcome;
-use super::files::{self, Failure};
-use super::logging::{Level, Line};
+use super::entries::EntryResult;
+use super::files::{self, ServeError};
+use super::logging::{LogLevel, LogLine};
 use super::resources::{resource, skill_file};
-use super::view::View;
-use super::{Shared, SkillServer, is_modern, mime, uris};
+use super::view::CatalogView;
+use super::{ServerShared, SkillServer, is_modern, mime, uris};
 
-/// How many skills a page of `skills/list` looks at for each that it may hold: pages end, even if nothing conforms.
-const LOOKS: usize = 8;
+/// How many skills a page of `skills/list` checks for each that it may hold: pages end, even if no skill conforms.
+const MAX_LOOKS: usize = 8;
 
 /// How many skills that were left out one log line names.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
-/// The methods that the protocol defines. A request for one of them comes here only if its parameters are wrong.
+/// The methods that the protocol defines. A request for one of them arrives here only if its parameters are wrong.
 const KNOWN: [&str; 15] = [
     "initialize",
     "server/discover",
@@ -39,7 +39,7 @@ const KNOWN: [&str; 15] = [
     "tools/list",
 ];
 
-/// Those of them that 2026-07-28 has removed.
+/// The methods that 2026-07-28 has removed.
 const REMOVED: [&str; 5] = ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 impl SkillServer {
@@ -82,7 +82,7 @@ impl SkillServer {
             let skill = files::skill_at(view, &uri)?;
             let mut left_out = Vec::new();
             let outcome = entry(shared, skill, &mut left_out);
-            Ok::<_, Failure>((outcome, left_out, uri))
+            Ok::<_, ServeError>((outcome, left_out, uri))
         });
         let (outcome, left_out, uri) = match found.await? {
             Ok(found) => found,
@@ -129,29 +129,29 @@ impl SkillServer {
         if left_out.is_empty() {
             return;
         }
-        let more = left_out.len().saturating_sub(NAMED);
-        let mut named: Vec<_> = left_out.into_iter().take(NAMED).collect();
+        let more = left_out.len().saturating_sub(MAX_NAMED);
+        let mut named: Vec<_> = left_out.into_iter().take(MAX_NAMED).collect();
         if more > 0 {
             named.push(format!("and {more} more"));
         }
         let message = named.join("; ");
-        self.log(Line::new(Level::Warning, "skills", format!("left out: {message}")), context).await;
+        self.log(LogLine::new(LogLevel::Warning, "skills", format!("left out: {message}")), context).await;
     }
 }
 
-struct Page {
+struct SkillsPage {
     skills: Vec<Value>,
     next: Option<String>,
 }
 
-/// The entries of one page, and what was left out of it for the first time.
-fn page(shared: &Shared, view: &View, after: Option<&str>) -> (Page, Vec<String>) {
+/// Returns the entries of one page, and the skills that were left out for the first time.
+fn page(shared: &ServerShared, view: &CatalogView, after: Option<&str>) -> (SkillsPage, Vec<String>) {
     let size = shared.options.skills_page_size.max(1);
     let mut left_out = Vec::new();
     let mut skills = Vec::new();
     let mut rest = view.after(view.served(), after).iter();
     let mut last = None;
-    for at in rest.by_ref().take(size * LOOKS) {
+    for at in rest.by_ref().take(size * MAX_LOOKS) {
         let skill = view.skill(*at);
         last = Some(skill.name());
         if let Ok(entry) = entry(shared, skill, &mut left_out) {
@@ -162,10 +162,10 @@ fn page(shared: &Shared, view: &View, after: Option<&str>) -> (Page, Vec<String>
         }
     }
     let next = last.filter(|_| !rest.as_slice().is_empty()).map(|last| cursor::after(List::Skills, last));
-    (Page { skills, next }, left_out)
+    (SkillsPage { skills, next }, left_out)
 }
 
-fn entry(shared: &Shared, skill: &skillcue::Skill, left_out: &mut Vec<String>) -> Outcome {
+fn entry(shared: &ServerShared, skill: &skillcue::Skill, left_out: &mut Vec<String>) -> EntryResult {
     shared.entries.of(skill, &mut |reason| {
         let (name, dir) = (skill.name(), skill.dir());
         tracing::warn!(target: "skillcue::mcp", skill = name, dir = %dir.display(), reason, "left out of skills/list");
@@ -173,13 +173,13 @@ fn entry(shared: &Shared, skill: &skillcue::Skill, left_out: &mut Vec<String>) -
     })
 }
 
-/// What stands in a directory, and the cursor of the next page.
+/// Lists a directory, and returns the cursor of the next page.
 fn directory(
-    view: &View,
+    view: &CatalogView,
     uri: &str,
     after: Option<&str>,
     size: usize,
-) -> Result<(Vec<Resource>, Option<String>), Failure> {
+) -> Result<(Vec<Resource>, Option<String>), ServeError> {
     let (skill, path, children) = files::children(view, uri)?;
     let root = uris::root(skill).unwrap_or_default();
     let start = after.map_or(0, |after| children.partition_point(|child| child.name.as_str() <= after));
@@ -202,7 +202,7 @@ fn required_uri(params: &Value) -> Result<String, ErrorData> {
     Ok(uri.to_owned())
 }
 
-/// A parameter that is a text, if it is there.
+/// Returns a parameter that is a text, if it is there.
 fn text<'p>(params: &'p Value, name: &str) -> Result<Option<&'p str>, ErrorData> {
     match params.get(name) {
         None | Some(Value::Null) => Ok(None),

@@ -1,4 +1,4 @@
-//! From a URI to a skill's file. Every read goes through [`SkillDir`].
+//! Reading skill files by their URIs. Every read goes through [`SkillDir`].
 
 use std::io::Read as _;
 
@@ -9,60 +9,60 @@ use skillcue::catalog::{DirectoryEntry, FileError, SkillDir};
 use skillcue_base::quoted;
 
 use super::uris::{self, BadUri};
-use super::view::{View, is_served};
+use super::view::{CatalogView, is_served};
 
-/// Largest file that is served: as much as a whole skill may have.
+/// The size of the largest file that is served, in bytes: as much as a whole skill may have.
 pub(super) const MAX_FILE: u64 = 16 << 20;
 
-/// Why something could not be served.
+/// Why a URI could not be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// Nothing of that URI is served.
+pub(super) enum ServeError {
+    /// Nothing is served at that URI.
     NotFound(String),
-    /// The URI leads where none may; it has been logged.
+    /// The URI leads out of the skills; it has been logged.
     Refused(String),
     /// It is there, but it cannot be read.
     Unreadable(String),
 }
 
-impl Failure {
-    /// The protocol's error: rmcp turns "not found" into what the client's version of the protocol says.
+impl ServeError {
+    /// Returns the protocol's error: rmcp turns "not found" into the code of the client's version of the protocol.
     pub(super) fn into_error(self, uri: &str) -> ErrorData {
         match self {
-            Failure::NotFound(message) | Failure::Refused(message) => {
+            ServeError::NotFound(message) | ServeError::Refused(message) => {
                 ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
             }
-            Failure::Unreadable(message) => ErrorData::internal_error(message, None),
+            ServeError::Unreadable(message) => ErrorData::internal_error(message, None),
         }
     }
 
-    /// The same where the extension wants "invalid params" for whatever is not served.
+    /// Like `into_error`, for the extension, which demands "invalid params" for URIs that are not served.
     pub(super) fn into_invalid_params(self) -> ErrorData {
         match self {
-            Failure::NotFound(message) | Failure::Refused(message) => ErrorData::invalid_params(message, None),
-            Failure::Unreadable(message) => ErrorData::internal_error(message, None),
+            ServeError::NotFound(message) | ServeError::Refused(message) => ErrorData::invalid_params(message, None),
+            ServeError::Unreadable(message) => ErrorData::internal_error(message, None),
         }
     }
 }
 
 /// A file as it is served.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServedFile {
     /// Its path below the skill's directory.
     pub(super) path: String,
     /// Its content.
     pub(super) bytes: Vec<u8>,
 }
 
-/// The directory of a skill, as far as its files are concerned.
+/// Opens the directory of a skill that a path is below.
 pub(super) fn open(skill: &Skill, path: &str) -> Result<SkillDir, FileError> {
-    // A skill file may be a link to that of another directory; the rest of the skill is where the link stands.
+    // A skill file may be a link to that of another directory; the rest of the skill is where the link is.
     let dir = if path == skill.file().name() { skill.body_file().open_dir } else { skill.dir() };
     SkillDir::open(skill.name(), &dir)
 }
 
 /// Reads the file of a URI.
-pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
+pub(super) fn read(view: &CatalogView, uri: &str) -> Result<ServedFile, ServeError> {
     within(view, uri, |skill, path| {
         let dir = open(skill, path)?;
         let opened = dir.open_file(path)?;
@@ -79,24 +79,24 @@ pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
         opened.file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > MAX_FILE { Err(too_large(bytes.len() as u64)) } else { Ok(bytes) }
     })
-    .map(|(_, path, bytes)| Served { path, bytes })
+    .map(|(_, path, bytes)| ServedFile { path, bytes })
 }
 
-/// A directory of a skill: the skill, the directory's path below it, and what stands in it.
-pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, String, Vec<DirectoryEntry>), Failure> {
+/// Lists a directory of a skill: the skill, the directory's path below it, and its entries.
+pub(super) fn children<'v>(view: &'v CatalogView, uri: &str) -> Result<(&'v Skill, String, Vec<DirectoryEntry>), ServeError> {
     let trimmed = uri.strip_suffix('/').unwrap_or(uri);
     let (skill, path, children) =
         within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(
             |failure| match failure {
-                // A file is there and can be read, only it is no directory.
-                Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", quoted(uri))),
+                // A file is there and can be read, but it is no directory.
+                ServeError::Unreadable(_) => ServeError::NotFound(format!("{} is no directory resource", quoted(uri))),
                 other => other,
             },
         )?;
     Ok((skill, tidy(&path), children))
 }
 
-/// What stands in a directory. Of what is none, it is still found out whether it leads out.
+/// Lists a directory. For a path that is none, it is still checked whether it leads out.
 fn listed(dir: &SkillDir, path: &str) -> Result<Vec<DirectoryEntry>, FileError> {
     let error = match dir.children(path) {
         Ok(children) => return Ok(children),
@@ -109,7 +109,7 @@ fn listed(dir: &SkillDir, path: &str) -> Result<Vec<DirectoryEntry>, FileError> 
     }
 }
 
-/// A path that has been resolved below its skill, without the detours.
+/// Returns a path that has been resolved below its skill, without `.` and `..`.
 fn tidy(path: &str) -> String {
     let mut segments = Vec::new();
     for segment in path.split('/') {
@@ -122,13 +122,13 @@ fn tidy(path: &str) -> String {
     segments.join("/")
 }
 
-/// Asks each skill that the URI may lie in, innermost first, until one has what is asked for.
+/// Tries each skill that the URI may be below, innermost first, until one has the file.
 fn within<'v, T>(
-    view: &'v View,
+    view: &'v CatalogView,
     uri: &str,
     ask: impl Fn(&Skill, &str) -> Result<T, FileError>,
-) -> Result<(&'v Skill, String, T), Failure> {
-    let not_served = || Failure::NotFound(format!("nothing is served at {}", quoted(uri)));
+) -> Result<(&'v Skill, String, T), ServeError> {
+    let not_served = || ServeError::NotFound(format!("nothing is served at {}", quoted(uri)));
     let parts = match uris::parse(uri) {
         Ok(parts) => parts,
         Err(BadUri::Foreign) => return Err(not_served()),
@@ -142,34 +142,34 @@ fn within<'v, T>(
         match ask(skill, &path) {
             Ok(found) => return Ok((skill, path, found)),
             Err(FileError::NotFound { .. }) => {}
-            Err(error @ FileError::Security { .. }) => return Err(Failure::Refused(error.to_string())),
-            Err(error @ FileError::NotAFile { .. }) => return Err(Failure::NotFound(error.to_string())),
-            Err(error) => return Err(Failure::Unreadable(error.to_string())),
+            Err(error @ FileError::Security { .. }) => return Err(ServeError::Refused(error.to_string())),
+            Err(error @ FileError::NotAFile { .. }) => return Err(ServeError::NotFound(error.to_string())),
+            Err(error) => return Err(ServeError::Unreadable(error.to_string())),
         }
     }
     Err(not_served())
 }
 
-/// The skill whose `SKILL.md` (or other skill file) a URI is.
-pub(super) fn skill_at<'v>(view: &'v View, uri: &str) -> Result<&'v Skill, Failure> {
+/// Returns the skill whose `SKILL.md` (or other skill file) a URI is.
+pub(super) fn skill_at<'v>(view: &'v CatalogView, uri: &str) -> Result<&'v Skill, ServeError> {
     let found = within(view, uri, |skill, path| {
         if path == skill.file().name() {
             return Ok(());
         }
-        // It is no skill, whatever it is; the directory says whether it leads out, and logs that.
+        // It is no skill file; opening it checks whether it leads out, and logs that.
         open(skill, path)?.open_file(path)?;
         Err(FileError::NotFound { skill: skill.name().into(), path: path.into() })
     });
     match found {
         Ok((skill, _, ())) => Ok(skill),
-        Err(refused @ Failure::Refused(_)) => Err(refused),
-        Err(_) => Err(Failure::NotFound(format!("no skill is served at {}", quoted(uri)))),
+        Err(refused @ ServeError::Refused(_)) => Err(refused),
+        Err(_) => Err(ServeError::NotFound(format!("no skill is served at {}", quoted(uri)))),
     }
 }
 
-/// Refuses a URI before any skill's directory was asked, with the same one event that the directory would leave.
-fn refuse(uri: &str, reason: &'static str) -> Failure {
+/// Refuses a URI before any skill's directory was opened, with the same security event that opening would log.
+fn refuse(uri: &str, reason: &'static str) -> ServeError {
     let uri = quoted(uri);
     tracing::warn!(target: "skillcue::security", uri, reason, "refused a URI");
-    Failure::Refused(format!("refused {uri}: {reason}"))
+    ServeError::Refused(format!("refused {uri}: {reason}"))
 }

@@ -1,7 +1,8 @@
 //! Front matter as JSON, exactly as YAML 1.2's core schema has it.
 //!
-//! Hosts parse the file themselves and compare field by field, so `1.10` must be the number that a parser makes of it, not
-//! a text (which is what `skillcue show --json` prints). It is written with its author's digits where JSON has them.
+//! Hosts parse the file themselves and compare field by field, so `1.10` must be the number that a parser makes of it,
+//! not a text (which is what `skillcue show --json` prints). It is written with its author's digits where JSON has
+//! them.
 
 use serde_json::{Map, Number, Value};
 use skillcue_format::{Node, Value as Yaml};
@@ -12,7 +13,7 @@ use crate::scalar::Scalar;
 /// Makes the JSON of a number, given its text.
 type MakeNumber = fn(&str, Number) -> Value;
 
-/// The mapping as a JSON object, or why there is none that means the same.
+/// Returns the mapping as a JSON object, or why there is none with the same meaning.
 pub(super) fn as_json(root: &Node<'_>) -> Result<Map<String, Value>, String> {
     object(root, |_, number| Value::Number(number))
 }
@@ -51,13 +52,13 @@ fn value(node: &Node<'_>, number: MakeNumber) -> Result<Value, String> {
     })
 }
 
-/// A plain scalar, as JSON has it.
+/// Returns a plain scalar as JSON.
 fn plain(text: &str, number: MakeNumber) -> Result<Value, String> {
     Ok(match Scalar::of(text) {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(value),
         Scalar::Number(value) => number(text, value),
-        Scalar::Unsayable => return Err(format!("JSON has no number {text}")),
+        Scalar::NotInJson => return Err(format!("JSON has no number {text}")),
         Scalar::Text => Value::String(text.to_owned()),
     })
 }
@@ -77,7 +78,7 @@ mod tests {
         as_json(parsed.raw.as_ref().unwrap()).map(Value::Object)
     }
 
-    /// The JSON text that clients get.
+    /// Returns the JSON text that clients get.
     fn written(yaml: &str) -> String {
         let text = format!("---\n{yaml}\n---\n");
         let parsed = Parsed::of(text.as_bytes(), FileKind::Markdown);

@@ -1,7 +1,7 @@
 //! The server over streamable HTTP.
 //!
-//! The SDK speaks the protocol; what stands before it here decides who may ask, how much, and for how long, and answers
-//! what is no message as JSON-RPC says.
+//! The SDK implements the protocol; the gate before it checks which requests are allowed, how large they may be and how
+//! long they may take, and answers bodies that are no message as JSON-RPC demands.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,7 +26,7 @@ use skillcue_base::Digest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::connections::{Busy, Connections, Place};
+use super::connections::{Busy, ConnectionSlot, Connections};
 use super::{SkillServer, authority, digits, stdio};
 
 /// How long a client may take to send a request's body.
@@ -42,28 +42,28 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long to wait after the system would not accept a connection, which usually means too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Where and for whom to serve.
+/// Options of an [`HttpServer`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// The address to listen on: loopback, and any port, unless told otherwise.
+    /// The address to listen on; by default loopback, and any port.
     pub listen: SocketAddr,
     /// The path of the one endpoint.
     pub path: String,
-    /// What clients must send as a bearer token.
+    /// The bearer token that clients must send.
     pub token: Option<String>,
-    /// Names that clients may call the host by, besides those of loopback: `name` or `name:port`; `*` for any.
+    /// Values of `Host` that are allowed besides those of loopback: `name` or `name:port`; `*` for any.
     pub allowed_hosts: Vec<String>,
-    /// Origins that web pages may ask from, besides those of loopback: `https://app.example.com:443`, `http://x:*`.
+    /// Origins of web pages that are allowed besides those of loopback: `https://app.example.com:443`, `http://x:*`.
     pub allowed_origins: Vec<String>,
-    /// Largest request, in bytes.
+    /// The size of the largest request, in bytes.
     pub max_body: usize,
     /// How many sessions there may be at once.
     pub max_sessions: usize,
     /// How long a session may be idle before it is forgotten.
     pub session_idle: Duration,
     /// How many connections there may be at once; fewer where the system allows fewer open files. One that has not sent
-    /// a whole request is closed when another needs its place.
+    /// a whole request is closed when another needs its slot.
     pub max_connections: usize,
     /// How long a client may take to send a request's head, counted from the end of the request before it.
     pub head_timeout: Duration,
@@ -96,7 +96,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Begins to listen where the options say.
+    /// Begins to listen on the address in the options.
     pub async fn bind(server: SkillServer, options: HttpOptions) -> io::Result<HttpServer> {
         let listener = TcpListener::bind(options.listen).await?;
         HttpServer::on(server, options, listener)
@@ -108,7 +108,7 @@ impl HttpServer {
         Ok(HttpServer { server, options, listener, address })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -116,7 +116,7 @@ impl HttpServer {
     /// Serves until `cancel` is cancelled; then requests under way get a few seconds to end.
     pub async fn run(self, cancel: CancellationToken) -> io::Result<()> {
         let (connections, head_timeout) = (Connections::new(self.options.max_connections), self.options.head_timeout);
-        let door = Arc::new(Door::new(&self.server, self.options, &cancel));
+        let gate = Arc::new(HttpGate::new(&self.server, self.options, &cancel));
         let graceful = GracefulShutdown::new();
         loop {
             let accepted = tokio::select! {
@@ -131,10 +131,10 @@ impl HttpServer {
                     continue;
                 }
             };
-            connect(&graceful, &door, stream, connections.admit(), head_timeout);
+            connect(&graceful, &gate, stream, connections.admit(), head_timeout);
         }
         drop(self.listener);
-        door.close_sessions().await;
+        gate.close_sessions().await;
         if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
             tracing::info!(target: "skillcue::mcp", "some connections did not end in time");
         }
@@ -144,17 +144,17 @@ impl HttpServer {
 
 fn connect(
     graceful: &GracefulShutdown,
-    door: &Arc<Door>,
+    gate: &Arc<HttpGate>,
     stream: TcpStream,
-    place: Arc<Place>,
+    slot: Arc<ConnectionSlot>,
     head_timeout: Duration,
 ) {
-    // Answers are small and waited for. Where it cannot be set, it is slower, and that is all.
+    // Answers are small and waited for. Where it cannot be set, answers are slower, nothing more.
     let _ = stream.set_nodelay(true);
-    let (door, closed) = (Arc::clone(door), place.closed.clone());
+    let (gate, closed) = (Arc::clone(gate), slot.closed.clone());
     let service = hyper::service::service_fn(move |request| {
-        let (door, place) = (Arc::clone(&door), Arc::clone(&place));
-        async move { Ok::<_, Infallible>(door.answer(request, &place).await) }
+        let (gate, slot) = (Arc::clone(&gate), Arc::clone(&slot));
+        async move { Ok::<_, Infallible>(gate.answer(request, &slot).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head_timeout);
@@ -174,12 +174,12 @@ fn connect(
 }
 
 /// A body that keeps its connection busy until all of it is sent.
-struct Held {
+struct BusyBody {
     body: BoxBody<Bytes, Infallible>,
     _busy: Busy,
 }
 
-impl Body for Held {
+impl Body for BusyBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -196,24 +196,24 @@ impl Body for Held {
     }
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// What stands between the network and the SDK.
-struct Door {
+/// The checks between the network and the SDK.
+struct HttpGate {
     service: StreamableHttpService<SkillServer, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
     path: String,
-    /// Of the token, a digest: digests have one length, so comparing them tells nothing.
+    /// The digest of the token: digests have one length, so comparing them reveals nothing.
     token: Option<Digest>,
     max_body: usize,
     max_sessions: usize,
 }
 
-impl Door {
-    fn new(server: &SkillServer, options: HttpOptions, cancel: &CancellationToken) -> Door {
+impl HttpGate {
+    fn new(server: &SkillServer, options: HttpOptions, cancel: &CancellationToken) -> HttpGate {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(options.session_idle);
-        // An event that only says how to reconnect, before each answer: answers are short, clients ask again.
+        // Without an event that only says how to reconnect, before each answer: answers are short, clients ask again.
         sessions.session_config.sse_retry = None;
         let sessions = Arc::new(sessions);
 
@@ -236,7 +236,7 @@ impl Door {
         };
         let server = server.session(false);
         let service = StreamableHttpService::new(move || Ok(server.session(false)), Arc::clone(&sessions), config);
-        Door {
+        HttpGate {
             service,
             sessions,
             path: options.path,
@@ -246,14 +246,14 @@ impl Door {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, place: &Arc<Place>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, slot: &Arc<ConnectionSlot>) -> HttpResponse {
         if let Err((status, text)) = authority::check(&request) {
             return plain(status, text);
         }
         if request.uri().path() == "/health" && request.method() == Method::GET {
             return plain(StatusCode::OK, "ok");
         }
-        if place.is_reserved {
+        if slot.is_reserved {
             let answer = plain(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable: too many connections");
             return closing(answer);
         }
@@ -268,9 +268,9 @@ impl Door {
         }
         if request.method() != Method::POST {
             let is_delete = request.method() == Method::DELETE;
-            let busy = place.begin();
+            let busy = slot.begin();
             let mut answer = held(self.service.handle(request).await, busy);
-            // The session is gone, not merely about to go: clients take the SDK's 202 for a failure.
+            // The session is gone, not merely about to end: clients take the SDK's 202 for a failure.
             if is_delete && answer.status() == StatusCode::ACCEPTED {
                 *answer.status_mut() = StatusCode::OK;
             }
@@ -279,7 +279,7 @@ impl Door {
         let is_json = is_json(&request);
         let is_new = !request.headers().contains_key("mcp-session-id");
         let (parts, body) = request.into_parts();
-        // Who asks first whether to send the body at all will not send it.
+        // A client that first asks whether to send the body will not send it.
         let is_sent = !parts.headers.contains_key(header::EXPECT);
         let body = match self.collect(body, is_sent).await {
             Ok(body) => body,
@@ -293,13 +293,13 @@ impl Door {
             });
             return json_answer(StatusCode::SERVICE_UNAVAILABLE, &problem);
         }
-        // Until here the client could let the server wait for as long as it liked.
-        let busy = place.begin();
+        // Until here the client could let the server wait, within the time limits.
+        let busy = slot.begin();
         let answer = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
-        // Of what the extension answers, whose methods are called so.
+        // Answers of the extension, whose methods have this prefix.
         let is_extended = String::from_utf8_lossy(&body).contains("skills/");
         let answer = held(if is_extended { written(answer).await } else { answer }, busy);
-        // That is what the SDK says to a body that it cannot parse.
+        // The SDK's answer to a body that it cannot parse.
         if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
             return match stdio::not_a_message(&body) {
                 Some(problem) => json_answer(StatusCode::BAD_REQUEST, &problem),
@@ -309,8 +309,8 @@ impl Door {
         answer
     }
 
-    /// The whole body, unless it is too large or takes too long.
-    async fn collect(&self, mut body: Incoming, is_sent: bool) -> Result<Bytes, Answer> {
+    /// Reads the whole body, unless it is too large or takes too long.
+    async fn collect(&self, mut body: Incoming, is_sent: bool) -> Result<Bytes, HttpResponse> {
         if body.size_hint().lower() > self.max_body as u64 {
             return Err(self.too_large(body, is_sent));
         }
@@ -333,9 +333,9 @@ impl Door {
         }
     }
 
-    /// Refuses a body. Some of what is left of it is read all the same, and forgotten: a client that writes everything
-    /// before it reads would not see the answer otherwise, only a connection that breaks.
-    fn too_large(&self, body: Incoming, is_sent: bool) -> Answer {
+    /// Refuses a body. Some of the rest is read all the same, and discarded: a client that writes everything before it
+    /// reads would not see the answer otherwise, only a broken connection.
+    fn too_large(&self, body: Incoming, is_sent: bool) -> HttpResponse {
         if is_sent {
             tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, drain(body)));
         }
@@ -348,12 +348,12 @@ impl Door {
         let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let Some((scheme, token)) = given.and_then(|given| given.split_once(' ')) else { return false };
         let given = Digest::of(token.trim());
-        // Every byte is looked at, wherever they differ.
+        // Every byte is compared, wherever they differ.
         let difference = expected.as_bytes().iter().zip(given.as_bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
         scheme.eq_ignore_ascii_case("bearer") && difference == 0
     }
 
-    /// Ends every session: each would wait for its client otherwise until it counts as idle.
+    /// Ends every session: otherwise each would wait for its client until it counts as idle.
     async fn close_sessions(&self) {
         let sessions: Vec<_> = self.sessions.sessions.write().await.drain().collect();
         for (_, session) in sessions {
@@ -367,7 +367,7 @@ impl Door {
     }
 }
 
-/// Reads a body for nobody, to its end or until it is enough.
+/// Reads and discards a body, to its end or up to a limit.
 async fn drain(mut body: Incoming) {
     let mut left = MAX_DRAINED;
     while let Some(Ok(frame)) = body.frame().await {
@@ -391,12 +391,12 @@ fn id_of(body: &[u8]) -> Value {
     serde_json::from_slice::<Value>(body).map(|value| value["id"].clone()).unwrap_or_default()
 }
 
-/// The answer with numbers as their author wrote them.
-async fn written(answer: Answer) -> Answer {
+/// Returns the answer with numbers as their author wrote them.
+async fn written(answer: HttpResponse) -> HttpResponse {
     let release = |data: Bytes| Bytes::from(digits::release(data.into()));
     let kind = answer.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec());
     let (parts, body) = answer.into_parts();
-    // Each frame of a stream is a whole event, and its length is nowhere told.
+    // Each frame of a stream is a whole event, and its length is declared nowhere.
     if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
         return Response::from_parts(parts, body.map_frame(move |frame| frame.map_data(release)).boxed());
     }
@@ -404,18 +404,18 @@ async fn written(answer: Answer) -> Answer {
     Response::from_parts(parts, Full::new(release(whole.to_bytes())).boxed())
 }
 
-/// The answer, which keeps its connection busy until it is sent.
-fn held(answer: Answer, busy: Busy) -> Answer {
-    answer.map(|body| Held { body, _busy: busy }.boxed())
+/// Returns the answer with a body that keeps its connection busy until it is sent.
+fn held(answer: HttpResponse, busy: Busy) -> HttpResponse {
+    answer.map(|body| BusyBody { body, _busy: busy }.boxed())
 }
 
-/// The answer, after which the connection ends.
-fn closing(mut answer: Answer) -> Answer {
+/// Returns the answer with a header that ends the connection after it.
+fn closing(mut answer: HttpResponse) -> HttpResponse {
     answer.headers_mut().insert(header::CONNECTION, ::http::HeaderValue::from_static("close"));
     answer
 }
 
-fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
+fn plain(status: StatusCode, text: impl Into<String>) -> HttpResponse {
     let mut answer = Response::new(Full::new(Bytes::from(text.into())).boxed());
     *answer.status_mut() = status;
     let kind = ::http::HeaderValue::from_static("text/plain; charset=utf-8");
@@ -423,7 +423,7 @@ fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
     answer
 }
 
-fn json_answer(status: StatusCode, value: &Value) -> Answer {
+fn json_answer(status: StatusCode, value: &Value) -> HttpResponse {
     let mut answer = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
     *answer.status_mut() = status;
     let kind = ::http::HeaderValue::from_static("application/json");

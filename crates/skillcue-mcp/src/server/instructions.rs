@@ -1,10 +1,11 @@
-//! What clients are told when they connect.
+//! The instructions that clients get when they connect.
 
 use std::sync::Arc;
 
 use skillcue::Skillcue;
 
-/// The static section, if it names every skill; else how many there are and how to find one. Nothing without skills.
+/// Returns the static section, if it names every skill; else how many there are and how to find one. `None` without
+/// skills.
 pub(super) fn of(skillcue: &Skillcue) -> Option<Arc<str>> {
     let section = skillcue.prompt();
     if section.text.is_empty() {

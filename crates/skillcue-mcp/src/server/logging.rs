@@ -4,9 +4,9 @@
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use serde_json::json;
 
-/// How much a line matters.
+/// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum LogLevel {
     Debug,
     Info,
     Notice,
@@ -17,50 +17,50 @@ pub(super) enum Level {
     Emergency,
 }
 
-impl Level {
+impl LogLevel {
     pub(super) fn rank(self) -> u8 {
         self as u8
     }
 
-    pub(super) fn of(level: LoggingLevel) -> Level {
+    pub(super) fn of(level: LoggingLevel) -> LogLevel {
         match level {
-            LoggingLevel::Debug => Level::Debug,
-            LoggingLevel::Info => Level::Info,
-            LoggingLevel::Notice => Level::Notice,
-            LoggingLevel::Warning => Level::Warning,
-            LoggingLevel::Error => Level::Error,
-            LoggingLevel::Critical => Level::Critical,
-            LoggingLevel::Alert => Level::Alert,
-            LoggingLevel::Emergency => Level::Emergency,
+            LoggingLevel::Debug => LogLevel::Debug,
+            LoggingLevel::Info => LogLevel::Info,
+            LoggingLevel::Notice => LogLevel::Notice,
+            LoggingLevel::Warning => LogLevel::Warning,
+            LoggingLevel::Error => LogLevel::Error,
+            LoggingLevel::Critical => LogLevel::Critical,
+            LoggingLevel::Alert => LogLevel::Alert,
+            LoggingLevel::Emergency => LogLevel::Emergency,
         }
     }
 
     fn protocol(self) -> LoggingLevel {
         match self {
-            Level::Debug => LoggingLevel::Debug,
-            Level::Info => LoggingLevel::Info,
-            Level::Notice => LoggingLevel::Notice,
-            Level::Warning => LoggingLevel::Warning,
-            Level::Error => LoggingLevel::Error,
-            Level::Critical => LoggingLevel::Critical,
-            Level::Alert => LoggingLevel::Alert,
-            Level::Emergency => LoggingLevel::Emergency,
+            LogLevel::Debug => LoggingLevel::Debug,
+            LogLevel::Info => LoggingLevel::Info,
+            LogLevel::Notice => LoggingLevel::Notice,
+            LogLevel::Warning => LoggingLevel::Warning,
+            LogLevel::Error => LoggingLevel::Error,
+            LogLevel::Critical => LoggingLevel::Critical,
+            LogLevel::Alert => LoggingLevel::Alert,
+            LogLevel::Emergency => LoggingLevel::Emergency,
         }
     }
 }
 
-/// One line.
+/// One log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) level: Level,
-    /// What it is about.
+pub(super) struct LogLine {
+    pub(super) level: LogLevel,
+    /// The part of the server that it is about.
     logger: &'static str,
     message: String,
 }
 
-impl Line {
-    pub(super) fn new(level: Level, logger: &'static str, message: impl Into<String>) -> Line {
-        Line { level, logger, message: message.into() }
+impl LogLine {
+    pub(super) fn new(level: LogLevel, logger: &'static str, message: impl Into<String>) -> LogLine {
+        LogLine { level, logger, message: message.into() }
     }
 
     pub(super) fn into_params(self) -> LoggingMessageNotificationParam {

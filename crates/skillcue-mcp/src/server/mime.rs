@@ -1,9 +1,9 @@
 //! Media types by a file's extension.
 
-/// The type of a directory.
+/// The media type of a directory.
 pub(super) const DIRECTORY: &str = "inode/directory";
 
-/// The media type of a file, by its name: what skills usually hold, and nothing for the rest.
+/// Returns the media type of a file, by its name: for the files that skills usually have, and `None` for others.
 pub(super) fn of(path: &str) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (_, extension) = name.rsplit_once('.')?;
@@ -57,7 +57,7 @@ pub(super) fn of(path: &str) -> Option<&'static str> {
     })
 }
 
-/// The media type of a file whose content is known to be text or not.
+/// Returns the media type of a file whose content is known to be text or not.
 pub(super) fn with_content(path: &str, is_text: bool) -> &'static str {
     of(path).unwrap_or(if is_text { "text/plain" } else { "application/octet-stream" })
 }

@@ -59,10 +59,10 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use skillcue::{Catalog, Changes, Skillcue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use self::entries::Entries;
-use self::logging::{Level, Line};
-use self::session::{Audience, News, Pending, Session};
-use self::view::View;
+use self::entries::EntryCache;
+use self::logging::{LogLevel, LogLine};
+use self::session::{ChangeNotice, ClientSession, PendingNotices, Subscribers};
+use self::view::CatalogView;
 
 pub use self::http::{HttpOptions, HttpServer};
 pub use self::stdio::{serve_standard_io, serve_stdio};
@@ -70,12 +70,12 @@ pub use self::stdio::{serve_standard_io, serve_stdio};
 /// The identifier of the extension "Skills over MCP".
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// How many calls that may wait for another server run at once, over all clients; the others wait for their turn.
+/// How many calls that may wait for another server run at once, over all clients; the others are queued.
 const MAX_REMOTE_CALLS: usize = 16;
-/// How many calls of what skills bring along run at once. Each takes a thread while it waits.
+/// How many calls of tools that skills bring run at once. Each takes a thread while it waits.
 const MAX_SKILL_CALLS: usize = 12;
 
-/// How the server answers.
+/// Options of a [`SkillServer`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerOptions {
@@ -83,7 +83,7 @@ pub struct ServerOptions {
     pub page_size: usize,
     /// How many skills a page of `skills/list` holds.
     pub skills_page_size: usize,
-    /// For how long clients may take an answer for fresh, in milliseconds.
+    /// How long clients may treat an answer as fresh, in milliseconds.
     pub ttl_ms: u64,
 }
 
@@ -93,45 +93,45 @@ impl Default for ServerOptions {
     }
 }
 
-/// What all sessions share.
+/// The values that all sessions share.
 #[derive(Debug)]
-struct Shared {
+struct ServerShared {
     skillcue: Arc<Skillcue>,
     options: ServerOptions,
-    view: ArcSwap<View>,
-    /// The skills that clients know of: those of when they were last told.
+    view: ArcSwap<CatalogView>,
+    /// The skills that clients know of: those of the last announcement.
     announced: ArcSwap<Catalog>,
-    entries: Entries,
-    audience: Arc<Audience>,
-    /// Who may read files at this moment: more threads than that would only get in each other's way.
+    entries: EntryCache,
+    subscribers: Arc<Subscribers>,
+    /// Limits concurrent reads of files: more threads would only slow each other down.
     readers: Semaphore,
-    /// Who may run a tool that computes and reads files.
+    /// Limits concurrent calls of tools that compute and read files.
     callers: Semaphore,
-    /// Who may run a tool that asks another server. Those take their time, and must not keep the others waiting.
+    /// Limits concurrent calls of tools that ask another server. Those are slow, and must not hold up the others.
     remote_callers: Semaphore,
-    /// Who may run what skills bring along. That takes its time, too, mostly elsewhere.
+    /// Limits concurrent calls of tools that skills bring. Those are slow, too, mostly in other processes.
     skill_callers: Semaphore,
 }
 
-impl Shared {
-    /// What is shown of the catalog as it is now.
-    fn view(&self) -> Arc<View> {
+impl ServerShared {
+    /// Returns the view of the catalog as it is now.
+    fn view(&self) -> Arc<CatalogView> {
         let catalog = self.skillcue.catalog();
         let view = self.view.load_full();
         if Arc::ptr_eq(&view.catalog, &catalog) {
             return view;
         }
-        let view = Arc::new(View::new(catalog));
+        let view = Arc::new(CatalogView::new(catalog));
         self.view.store(Arc::clone(&view));
         view
     }
 }
 
-/// A server for skills. Each clone serves the same skills and remembers a session of its own.
+/// A server for skills. Each clone serves the same skills and has a session of its own.
 #[derive(Debug)]
 pub struct SkillServer {
-    shared: Arc<Shared>,
-    session: Session,
+    shared: Arc<ServerShared>,
+    session: ClientSession,
 }
 
 impl Clone for SkillServer {
@@ -141,20 +141,20 @@ impl Clone for SkillServer {
 }
 
 impl SkillServer {
-    /// A server for these skills.
+    /// Makes a server for these skills.
     pub fn new(skillcue: Arc<Skillcue>, options: ServerOptions) -> SkillServer {
         let catalog = skillcue.catalog();
-        let view = ArcSwap::from_pointee(View::new(Arc::clone(&catalog)));
-        let audience = Arc::new(Audience::default());
-        let session = Session::new(Arc::clone(&audience), true);
+        let view = ArcSwap::from_pointee(CatalogView::new(Arc::clone(&catalog)));
+        let subscribers = Arc::new(Subscribers::default());
+        let session = ClientSession::new(Arc::clone(&subscribers), true);
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerShared {
             skillcue,
             options,
             view,
             announced: ArcSwap::new(catalog),
-            entries: Entries::default(),
-            audience,
+            entries: EntryCache::default(),
+            subscribers,
             readers: Semaphore::new(2 * cores),
             callers: Semaphore::new(2 * cores + 2),
             remote_callers: Semaphore::new(MAX_REMOTE_CALLS),
@@ -163,57 +163,57 @@ impl SkillServer {
         SkillServer { shared, session }
     }
 
-    /// The same server for another client; `is_lasting` unless it is there for one request only.
+    /// Returns this server for another client; `is_lasting` unless it is there for one request only.
     fn session(&self, is_lasting: bool) -> SkillServer {
-        let session = Session::new(Arc::clone(&self.shared.audience), is_lasting);
+        let session = ClientSession::new(Arc::clone(&self.shared.subscribers), is_lasting);
         SkillServer { shared: Arc::clone(&self.shared), session }
     }
 
-    /// The skills that are served.
+    /// Returns the skills that are served.
     pub fn skillcue(&self) -> &Arc<Skillcue> {
         &self.shared.skillcue
     }
 
-    /// Tells every client what changed among the skills, once the catalog is the new one. Waits for nobody, and may be
+    /// Notifies every client of changed skills, once the catalog is the new one. Does not wait for clients, and may be
     /// called from any thread.
     pub fn announce(&self, changes: &Changes) {
         let after = self.shared.skillcue.catalog();
         let before = self.shared.announced.swap(Arc::clone(&after));
-        self.shared.audience.announce(&News::of(changes, &before, &after));
+        self.shared.subscribers.announce(&ChangeNotice::of(changes, &before, &after));
     }
 
-    /// How many clients and streams wait for news.
+    /// Returns how many clients and streams wait for notifications.
     pub fn listeners(&self) -> usize {
-        self.shared.audience.len()
+        self.shared.subscribers.len()
     }
 
     /// Reads files on a thread that may block.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shared, &View) -> T + Send + 'static,
+        work: impl FnOnce(&ServerShared, &CatalogView) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let _turn = self.turn(&self.shared.readers).await;
         self.unbounded(work).await
     }
 
-    /// Waits for a turn, and for the client to read its answers: another would only be one more to keep.
+    /// Waits for a permit, and for the client to read its answers: another answer would only take more memory.
     async fn turn<'s>(&self, turns: &'s Semaphore) -> Option<SemaphorePermit<'s>> {
         let backlog = self.session.backlog();
         loop {
             backlog.room().await;
-            // Nobody closes it; if somebody did, nothing would have to wait any more.
+            // The semaphore is never closed; if it were, nothing would have to wait any more.
             let turn = turns.acquire().await.ok();
-            // Whoever does not read must not keep the turn from the others.
+            // A client that does not read must not hold a permit.
             if backlog.has_room() {
                 return turn;
             }
         }
     }
 
-    /// Does work that may block on a thread that may. A panic there is this call's error and nobody else's.
+    /// Runs work that may block on a thread that may. A panic there fails this call only.
     async fn unbounded<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shared, &View) -> T + Send + 'static,
+        work: impl FnOnce(&ServerShared, &CatalogView) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let shared = Arc::clone(&self.shared);
         let done = tokio::task::spawn_blocking(move || {
@@ -226,14 +226,14 @@ impl SkillServer {
         })
     }
 
-    /// Tells the client that asked, if it wants such lines.
-    async fn log(&self, line: Line, context: &RequestContext<RoleServer>) {
+    /// Sends a log line to the requesting client, if it wants lines of that level.
+    async fn log(&self, line: LogLine, context: &RequestContext<RoleServer>) {
         if !is_modern(context) {
             self.session.outbox().log(&line);
             return;
         }
-        // Since 2026-07-28 each request says for itself what it wants to hear.
-        let wanted = context.meta.log_level().map(Level::of);
+        // Since 2026-07-28 each request sets its own log level.
+        let wanted = context.meta.log_level().map(LogLevel::of);
         if wanted.is_some_and(|wanted| line.level >= wanted) {
             #[expect(deprecated, reason = "still served")]
             // A client that is gone has no use for the line.
@@ -247,62 +247,62 @@ impl SkillServer {
     }
 }
 
-/// Whether a request follows the protocol of 2026-07-28 or later.
+/// Returns whether a request follows the protocol of 2026-07-28 or later.
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     // Versions are dates: they compare as text.
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// Where news are sent to: a session's client, or one of the streams that it has asked for.
+/// The receiver of notifications: a session's client, or one of its streams.
 #[derive(Clone, Copy)]
-enum Listener<'l> {
+enum NoticeTarget<'l> {
     Client(&'l Peer<RoleServer>),
     Stream(&'l SubscriptionSink),
 }
 
-impl Listener<'_> {
-    /// Sends everything. `None`, if it did not arrive.
-    async fn tell(self, news: Pending) -> Option<()> {
-        if let Listener::Client(peer) = self {
-            for line in news.lines {
+impl NoticeTarget<'_> {
+    /// Sends all notices. `None`, if one could not be sent.
+    async fn send(self, notices: PendingNotices) -> Option<()> {
+        if let NoticeTarget::Client(peer) = self {
+            for line in notices.lines {
                 #[expect(deprecated, reason = "still served")]
                 peer.notify_logging_message(line.into_params()).await.ok()?;
             }
         }
-        if news.tools {
+        if notices.tools {
             match self {
-                Listener::Client(peer) => peer.notify_tool_list_changed().await.ok()?,
-                Listener::Stream(sink) => sink.notify_tool_list_changed().await.ok()?,
+                NoticeTarget::Client(peer) => peer.notify_tool_list_changed().await.ok()?,
+                NoticeTarget::Stream(sink) => sink.notify_tool_list_changed().await.ok()?,
             }
         }
-        if news.resources {
+        if notices.resources {
             match self {
-                Listener::Client(peer) => peer.notify_resource_list_changed().await.ok()?,
-                Listener::Stream(sink) => sink.notify_resource_list_changed().await.ok()?,
+                NoticeTarget::Client(peer) => peer.notify_resource_list_changed().await.ok()?,
+                NoticeTarget::Stream(sink) => sink.notify_resource_list_changed().await.ok()?,
             }
         }
-        if news.prompts {
+        if notices.prompts {
             match self {
-                Listener::Client(peer) => peer.notify_prompt_list_changed().await.ok()?,
-                Listener::Stream(sink) => sink.notify_prompt_list_changed().await.ok()?,
+                NoticeTarget::Client(peer) => peer.notify_prompt_list_changed().await.ok()?,
+                NoticeTarget::Stream(sink) => sink.notify_prompt_list_changed().await.ok()?,
             }
         }
-        for uri in news.updated {
+        for uri in notices.updated {
             match self {
-                Listener::Client(peer) => {
+                NoticeTarget::Client(peer) => {
                     peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.ok()?;
                 }
-                Listener::Stream(sink) => sink.notify_resource_updated(uri).await.ok()?,
+                NoticeTarget::Stream(sink) => sink.notify_resource_updated(uri).await.ok()?,
             }
         }
         Some(())
     }
 }
 
-/// Sends a session its news until it ends.
+/// Sends a session its notices until it ends.
 async fn deliver(outbox: Arc<session::Outbox>, peer: Peer<RoleServer>) {
-    while let Some(news) = outbox.next().await {
-        if Listener::Client(&peer).tell(news).await.is_none() && peer.is_transport_closed() {
+    while let Some(notices) = outbox.next().await {
+        if NoticeTarget::Client(&peer).send(notices).await.is_none() && peer.is_transport_closed() {
             return;
         }
     }
@@ -343,7 +343,7 @@ impl ServerHandler for SkillServer {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        // Only now may the client be told things.
+        // Only now may the client be notified.
         if self.session.join() {
             tokio::spawn(deliver(Arc::clone(self.session.outbox()), context.peer));
         }
@@ -428,7 +428,7 @@ impl ServerHandler for SkillServer {
         if is_modern(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
-        self.session.outbox().set_level(Level::of(request.level));
+        self.session.outbox().set_level(LogLevel::of(request.level));
         Ok(())
     }
 
@@ -437,7 +437,7 @@ impl ServerHandler for SkillServer {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Whether it is there does not matter: who watches a URI hears when something appears at it, too.
+        // The resource need not exist: a client that watches a URI is notified when a file appears there, too.
         if self.session.outbox().watch(request.uri) {
             return Ok(());
         }
@@ -459,7 +459,7 @@ impl ServerHandler for SkillServer {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        // The SDK takes away what the capabilities do not offer, and tells the client what is left.
+        // The SDK removes subscriptions that the capabilities do not offer, and sends the client the rest.
         Some(self.session.accept(requested))
     }
 
@@ -470,13 +470,13 @@ impl ServerHandler for SkillServer {
         };
         let sink = context.sink();
         loop {
-            let news = tokio::select! {
-                news = listening.next() => news,
+            let notices = tokio::select! {
+                notices = listening.next() => notices,
                 () = context.cancelled() => return Ok(()),
             };
-            let Some(news) = news else { return Ok(()) };
-            if Listener::Stream(sink).tell(news).await.is_none() {
-                tracing::debug!(target: "skillcue::mcp", "a stream of news ended");
+            let Some(notices) = notices else { return Ok(()) };
+            if NoticeTarget::Stream(sink).send(notices).await.is_none() {
+                tracing::debug!(target: "skillcue::mcp", "a subscription ended");
                 return Ok(());
             }
         }

@@ -1,4 +1,4 @@
-//! Skills as prompts: what a person picks.
+//! Skills as prompts, which a person picks.
 
 use rmcp::ErrorData;
 use rmcp::RoleServer;
@@ -12,10 +12,10 @@ use skillcue::{LoadRequest, Skill};
 use skillcue_base::{ErrorInfo as _, quoted};
 
 use super::cursor::{self, List};
-use super::view::{View, is_prompt};
+use super::view::{CatalogView, is_prompt};
 use super::{SkillServer, is_modern};
 
-/// What the one argument of a prompt is called.
+/// The name of a prompt's only argument.
 pub(super) const ARGUMENT: &str = "arguments";
 
 impl SkillServer {
@@ -66,7 +66,7 @@ impl SkillServer {
     }
 }
 
-fn page(view: &View, after: Option<&str>, size: usize) -> (Vec<Prompt>, Option<String>) {
+fn page(view: &CatalogView, after: Option<&str>, size: usize) -> (Vec<Prompt>, Option<String>) {
     let rest = view.after(view.prompts(), after);
     let (shown, later) = rest.split_at(rest.len().min(size.max(1)));
     let next = shown.last().filter(|_| !later.is_empty());

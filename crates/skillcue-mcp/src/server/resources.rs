@@ -13,9 +13,9 @@ use skillcue::catalog::{SkillDir, TreeLimits};
 use skillcue_base::Shown;
 
 use super::cursor::{self, List};
-use super::files::{self, Failure};
-use super::logging::{Level, Line};
-use super::view::View;
+use super::files::{self, ServeError};
+use super::logging::{LogLevel, LogLine};
+use super::view::CatalogView;
 use super::{SkillServer, is_modern, mime, uris};
 
 /// The template of skill files; its variable is a skill's path.
@@ -81,15 +81,15 @@ impl SkillServer {
         }
     }
 
-    /// Tells the client what was refused and why, if something was.
-    pub(super) async fn log_refusal(&self, failure: &Failure, context: &RequestContext<RoleServer>) {
-        if let Failure::Refused(message) = failure {
-            self.log(Line::new(Level::Warning, "security", message.as_str()), context).await;
+    /// Sends the client a log line if a URI was refused, and why.
+    pub(super) async fn log_refusal(&self, failure: &ServeError, context: &RequestContext<RoleServer>) {
+        if let ServeError::Refused(message) = failure {
+            self.log(LogLine::new(LogLevel::Warning, "security", message.as_str()), context).await;
         }
     }
 }
 
-fn contents(uri: String, served: files::Served) -> ResourceContents {
+fn contents(uri: String, served: files::ServedFile) -> ResourceContents {
     let path = served.path;
     match String::from_utf8(served.bytes) {
         Ok(text) => ResourceContents::text(text, uri).with_mime_type(mime::with_content(&path, true)),
@@ -98,8 +98,8 @@ fn contents(uri: String, served: files::Served) -> ResourceContents {
     }
 }
 
-/// Whole skills, until the page is full; and the cursor of the next page.
-fn page(view: &View, after: Option<&str>, size: usize) -> (Vec<Resource>, Option<String>) {
+/// Returns the resources of whole skills, until the page is full; and the cursor of the next page.
+fn page(view: &CatalogView, after: Option<&str>, size: usize) -> (Vec<Resource>, Option<String>) {
     let mut resources = Vec::new();
     let mut rest = view.after(view.served(), after).iter();
     for at in rest.by_ref() {
@@ -113,7 +113,7 @@ fn page(view: &View, after: Option<&str>, size: usize) -> (Vec<Resource>, Option
     (resources, None)
 }
 
-/// The skill file, then the others in order.
+/// Adds a skill's resources: the skill file, then the others in order.
 fn of_skill(skill: &Skill, resources: &mut Vec<Resource>) {
     let Some(root) = uris::root(skill) else { return };
     let own = skill.file().name();
@@ -127,7 +127,7 @@ fn of_skill(skill: &Skill, resources: &mut Vec<Resource>) {
     }
 }
 
-/// The resource of a skill's own file: called and described like the skill.
+/// Returns the resource of a skill file: with the skill's name and description.
 pub(super) fn skill_file(skill: &Skill, root: &str) -> Resource {
     let own = skill.file().name();
     let resource = Resource::new(uris::below(root, own), skill.name())
@@ -139,7 +139,7 @@ pub(super) fn skill_file(skill: &Skill, root: &str) -> Resource {
     }
 }
 
-/// The resource of any other file.
+/// Returns the resource of any other file.
 pub(super) fn resource(root: &str, path: &str, size: u64) -> Resource {
     let name = path.rsplit('/').next().unwrap_or(path);
     let resource = Resource::new(uris::below(root, path), Shown(name).to_string()).with_size(size);

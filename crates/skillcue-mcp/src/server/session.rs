@@ -1,4 +1,4 @@
-//! One client: what it has loaded, what it wants to hear, and what it has yet to be told.
+//! One client: the skills it has loaded, its subscriptions, and the notifications that are not sent yet.
 
 use skillcue_base::lock;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -10,17 +10,17 @@ use skillcue::{Catalog, Changes};
 use skillcue_base::counted;
 use tokio::sync::{Notify, watch};
 
-use super::logging::{Level, Line};
+use super::logging::{LogLevel, LogLine};
 use super::uris;
 use super::view::{is_prompt, is_served};
 
 /// How many URIs one client may watch, over all its streams.
 pub(super) const MAX_WATCHED: usize = 1_000;
 
-/// Longest URI that is watched.
+/// The length of the longest URI that is watched, in bytes.
 pub(super) const MAX_URI: usize = 4 << 10;
 
-/// How many streams of news one client may have open.
+/// How many subscription streams one client may have open.
 pub(super) const MAX_STREAMS: usize = 64;
 
 /// How many log lines wait for a client that does not read them; the oldest go first.
@@ -30,96 +30,97 @@ const MAX_LINES: usize = 64;
 const MAX_BACKLOG: usize = 8 << 20;
 
 /// How many skills that changed one log line names.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
-/// A change as clients may see it.
+/// A change of the catalog, as clients may see it.
 #[derive(Debug, Default)]
-pub(super) struct News {
-    /// Whether the list of resources is another.
+pub(super) struct ChangeNotice {
+    /// Whether the list of resources has changed.
     pub(super) resources: bool,
-    /// Whether the list of prompts is another.
+    /// Whether the list of prompts has changed.
     pub(super) prompts: bool,
-    /// The names of the skills that changed: whoever has loaded one may have other tools now.
+    /// The names of the skills that changed: a client that has loaded one may have other tools now.
     pub(super) skills: Vec<String>,
     /// The paths, as in their URIs but decoded, of the skills that changed.
-    pub(super) places: HashSet<String>,
-    /// What to log.
-    pub(super) line: Option<Line>,
+    pub(super) paths: HashSet<String>,
+    /// The log line to send.
+    pub(super) line: Option<LogLine>,
 }
 
-impl News {
-    /// What of a change concerns skills that clients could see before it or can see now.
-    pub(super) fn of(changes: &Changes, before: &Catalog, after: &Catalog) -> News {
-        let mut news = News { skills: changes.names().map(str::to_owned).collect(), ..News::default() };
-        // Nobody knows whose lists they are, then.
-        let is_unknown = news.skills.is_empty();
-        (news.resources, news.prompts) = (is_unknown && changes.listing, is_unknown && changes.listing);
+impl ChangeNotice {
+    /// Returns the part of a change that concerns skills that clients could see before it or can see now.
+    pub(super) fn of(changes: &Changes, before: &Catalog, after: &Catalog) -> ChangeNotice {
+        let mut notice =
+            ChangeNotice { skills: changes.names().map(str::to_owned).collect(), ..ChangeNotice::default() };
+        // Then it is unknown whose lists have changed.
+        let is_unknown = notice.skills.is_empty();
+        (notice.resources, notice.prompts) = (is_unknown && changes.listing, is_unknown && changes.listing);
         let mut names = Vec::new();
         for name in changes.names() {
             let versions = [before, after].into_iter().filter_map(|catalog| catalog.named(name).next());
             let mut is_visible = false;
             for skill in versions {
-                news.prompts |= changes.listing && is_prompt(skill);
+                notice.prompts |= changes.listing && is_prompt(skill);
                 if is_served(skill) {
                     is_visible = true;
-                    news.places.extend(uris::path(skill));
+                    notice.paths.extend(uris::path(skill));
                 }
             }
             if is_visible {
                 names.push(name);
             }
         }
-        news.resources |= changes.listing && !names.is_empty();
+        notice.resources |= changes.listing && !names.is_empty();
         if !names.is_empty() {
             let count = counted(names.len(), "skill");
-            let more = if names.len() > NAMED { ", …" } else { "" };
-            names.truncate(NAMED);
+            let more = if names.len() > MAX_NAMED { ", …" } else { "" };
+            names.truncate(MAX_NAMED);
             let message = format!("{count} changed: {}{more}", names.join(", "));
-            news.line = Some(Line::new(Level::Info, "catalog", message));
+            notice.line = Some(LogLine::new(LogLevel::Info, "catalog", message));
         }
-        news
+        notice
     }
 }
 
-/// What a client has yet to be told. However much happens before it listens, it stays small.
+/// Notifications that are not sent yet. However much happens before the client listens, they stay small.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingNotices {
     pub(super) tools: bool,
     pub(super) prompts: bool,
     pub(super) resources: bool,
     pub(super) updated: BTreeSet<String>,
-    pub(super) lines: VecDeque<Line>,
+    pub(super) lines: VecDeque<LogLine>,
 }
 
-impl Pending {
+impl PendingNotices {
     fn is_empty(&self) -> bool {
         !self.tools && !self.prompts && !self.resources && self.updated.is_empty() && self.lines.is_empty()
     }
 }
 
 /// The skills whose bodies a client has loaded.
-type Loaded = Mutex<Arc<Vec<String>>>;
+type LoadedSkills = Mutex<Arc<Vec<String>>>;
 
-/// Where a client's news wait until they are sent: a session's own, or those of one `subscriptions/listen` stream.
+/// A queue of notifications to one client: a session's own, or that of one `subscriptions/listen` stream.
 #[derive(Debug)]
 pub(super) struct Outbox {
     id: u64,
-    /// Which session it belongs to, and what that has loaded.
+    /// The session that it belongs to.
     session: u64,
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedSkills>,
     tools: bool,
     prompts: bool,
     resources: bool,
     watched: Mutex<HashSet<String>>,
-    /// Log lines below this are not for it.
+    /// Log lines below this level are not sent to it.
     level: AtomicU8,
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingNotices>,
     wake: Notify,
     is_closed: AtomicBool,
 }
 
 impl Outbox {
-    fn new(id: u64, of: (u64, Arc<Loaded>), lists: [bool; 3], watched: HashSet<String>, level: u8) -> Outbox {
+    fn new(id: u64, of: (u64, Arc<LoadedSkills>), lists: [bool; 3], watched: HashSet<String>, level: u8) -> Outbox {
         let (session, loaded) = of;
         let [tools, prompts, resources] = lists;
         Outbox {
@@ -151,12 +152,12 @@ impl Outbox {
         lock(&self.watched).remove(uri);
     }
 
-    pub(super) fn set_level(&self, level: Level) {
+    pub(super) fn set_level(&self, level: LogLevel) {
         self.level.store(level.rank(), Ordering::Relaxed);
     }
 
-    /// Puts a log line in, if the client wants lines of its level.
-    pub(super) fn log(&self, line: &Line) {
+    /// Queues a log line, if the client wants lines of its level.
+    pub(super) fn log(&self, line: &LogLine) {
         if line.level.rank() < self.level.load(Ordering::Relaxed) {
             return;
         }
@@ -169,13 +170,13 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    fn announce(&self, news: &News) {
+    fn announce(&self, notice: &ChangeNotice) {
         let mut pending = lock(&self.pending);
-        pending.prompts |= self.prompts && news.prompts;
-        pending.tools |= self.tools && lock(&self.loaded).iter().any(|name| news.skills.contains(name));
-        pending.resources |= self.resources && news.resources;
+        pending.prompts |= self.prompts && notice.prompts;
+        pending.tools |= self.tools && lock(&self.loaded).iter().any(|name| notice.skills.contains(name));
+        pending.resources |= self.resources && notice.resources;
         for uri in lock(&self.watched).iter() {
-            if uris::parse(uri).is_ok_and(|parts| parts.is_below(&news.places)) {
+            if uris::parse(uri).is_ok_and(|parts| parts.is_below(&notice.paths)) {
                 pending.updated.insert(uri.clone());
             }
         }
@@ -185,12 +186,12 @@ impl Outbox {
         }
     }
 
-    /// Waits for news. Nothing, once the client is gone.
-    pub(super) async fn next(&self) -> Option<Pending> {
+    /// Waits for notifications. `None`, once the client is gone.
+    pub(super) async fn next(&self) -> Option<PendingNotices> {
         loop {
-            let news = std::mem::take(&mut *lock(&self.pending));
-            if !news.is_empty() {
-                return Some(news);
+            let notices = std::mem::take(&mut *lock(&self.pending));
+            if !notices.is_empty() {
+                return Some(notices);
             }
             if self.is_closed.load(Ordering::Acquire) {
                 return None;
@@ -200,36 +201,36 @@ impl Outbox {
     }
 }
 
-/// Everybody who wants to hear news.
+/// All clients and streams that get notifications.
 #[derive(Debug, Default)]
-pub(super) struct Audience {
+pub(super) struct Subscribers {
     outboxes: Mutex<HashMap<u64, Arc<Outbox>>>,
     last_id: AtomicU64,
 }
 
-impl Audience {
+impl Subscribers {
     fn next_id(&self) -> u64 {
         self.last_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Tells everybody. Nobody is waited for.
-    pub(super) fn announce(&self, news: &News) {
+    /// Queues a notice for every subscriber, without waiting.
+    pub(super) fn announce(&self, notice: &ChangeNotice) {
         for outbox in lock(&self.outboxes).values() {
-            outbox.announce(news);
-            if let Some(line) = &news.line {
+            outbox.announce(notice);
+            if let Some(line) = &notice.line {
                 outbox.log(line);
             }
         }
     }
 
-    /// How many URIs a session watches, and on how many streams.
+    /// Returns how many URIs a session watches, and on how many streams.
     fn load_of(&self, session: u64) -> (usize, usize) {
         let outboxes = lock(&self.outboxes);
         let streams = outboxes.values().filter(|outbox| outbox.session == session && outbox.id != session);
         streams.fold((0, 0), |(uris, streams), outbox| (uris + lock(&outbox.watched).len(), streams + 1))
     }
 
-    /// Tells one session that its tools are others now.
+    /// Notifies one session that its tools have changed.
     fn tools_changed(&self, session: u64) {
         for outbox in lock(&self.outboxes).values().filter(|outbox| outbox.session == session && outbox.tools) {
             lock(&outbox.pending).tools = true;
@@ -237,23 +238,23 @@ impl Audience {
         }
     }
 
-    /// How many want to hear news.
+    /// Returns how many subscribers there are.
     pub(super) fn len(&self) -> usize {
         lock(&self.outboxes).len()
     }
 }
 
-/// How many bytes of answers wait until the client reads. As long as they are too many, no more are made.
+/// The number of bytes of answers that wait until the client reads. While they are too many, no more are made.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     bytes: watch::Sender<usize>,
 }
 
 impl Backlog {
-    /// Counts an answer, until what is returned goes.
-    pub(super) fn add(self: &Arc<Self>, bytes: usize) -> Weight {
+    /// Counts an answer, until the returned share is dropped.
+    pub(super) fn add(self: &Arc<Self>, bytes: usize) -> BacklogShare {
         self.bytes.send_modify(|sum| *sum += bytes);
-        Weight { bytes, backlog: Arc::clone(self) }
+        BacklogShare { bytes, backlog: Arc::clone(self) }
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -266,37 +267,42 @@ impl Backlog {
     }
 }
 
-/// What one answer counts for.
+/// One answer's share of the backlog.
 #[derive(Debug)]
-pub(super) struct Weight {
+pub(super) struct BacklogShare {
     bytes: usize,
     backlog: Arc<Backlog>,
 }
 
-impl Drop for Weight {
+impl Drop for BacklogShare {
     fn drop(&mut self) {
         self.backlog.bytes.send_modify(|sum| *sum -= self.bytes);
     }
 }
 
-/// What one client has done so far.
+/// The session of one client.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct ClientSession {
     backlog: Arc<Backlog>,
     outbox: Arc<Outbox>,
-    audience: Arc<Audience>,
+    subscribers: Arc<Subscribers>,
     /// Whether there will be a second request.
     is_lasting: AtomicBool,
 }
 
-impl Session {
-    pub(super) fn new(audience: Arc<Audience>, is_lasting: bool) -> Session {
-        let id = audience.next_id();
-        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), Level::Warning.rank());
-        Session { backlog: Arc::default(), outbox: Arc::new(outbox), audience, is_lasting: AtomicBool::new(is_lasting) }
+impl ClientSession {
+    pub(super) fn new(subscribers: Arc<Subscribers>, is_lasting: bool) -> ClientSession {
+        let id = subscribers.next_id();
+        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), LogLevel::Warning.rank());
+        ClientSession {
+            backlog: Arc::default(),
+            outbox: Arc::new(outbox),
+            subscribers,
+            is_lasting: AtomicBool::new(is_lasting),
+        }
     }
 
-    /// The answers that wait for the client.
+    /// Returns the answers that wait for the client.
     pub(super) fn backlog(&self) -> &Arc<Backlog> {
         &self.backlog
     }
@@ -305,23 +311,23 @@ impl Session {
         &self.outbox
     }
 
-    /// Begins to keep news for the client. It stops when the session goes. Says whether this was the first time.
+    /// Begins to queue notifications for the client, until the session ends. Returns whether this was the first time.
     pub(super) fn join(&self) -> bool {
         self.is_lasting.store(true, Ordering::Release);
-        lock(&self.audience.outboxes).insert(self.outbox.id, Arc::clone(&self.outbox)).is_none()
+        lock(&self.subscribers.outboxes).insert(self.outbox.id, Arc::clone(&self.outbox)).is_none()
     }
 
-    /// Whether what the client loads stays loaded until its next request.
+    /// Returns whether loaded skills stay loaded until the client's next request.
     pub(super) fn is_lasting(&self) -> bool {
         self.is_lasting.load(Ordering::Acquire)
     }
 
-    /// The skills whose bodies the client has loaded.
+    /// Returns the skills whose bodies the client has loaded.
     pub(super) fn loaded(&self) -> Arc<Vec<String>> {
         Arc::clone(&lock(&self.outbox.loaded))
     }
 
-    /// Remembers a loaded skill. Says whether it had not been loaded before.
+    /// Remembers a loaded skill. Returns whether it had not been loaded before.
     pub(super) fn remember(&self, name: &str) -> bool {
         if !self.is_lasting() {
             return false;
@@ -334,29 +340,29 @@ impl Session {
         is_new
     }
 
-    /// What tells this session apart from the others of this process.
+    /// Returns a label that tells this session apart from the others of this process.
     pub(super) fn label(&self) -> String {
         format!("mcp-{}-{}", std::process::id(), self.outbox.session)
     }
 
     pub(super) fn tools_changed(&self) {
-        self.audience.tools_changed(self.outbox.session);
+        self.subscribers.tools_changed(self.outbox.session);
     }
 
-    /// What of a wish for news is granted: as many URIs as there is room for, and none that is too long.
+    /// Returns the accepted part of a subscription: as many URIs as there is room for, and none that is too long.
     pub(super) fn accept(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            let (watched, _) = self.audience.load_of(self.outbox.session);
+            let (watched, _) = self.subscribers.load_of(self.outbox.session);
             uris.retain(|uri| uri.len() <= MAX_URI);
             uris.truncate(MAX_WATCHED.saturating_sub(watched));
         }
         accepted
     }
 
-    /// News for one stream that the client has asked for. None, if it has too many streams.
-    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Option<Listening> {
-        let (_, streams) = self.audience.load_of(self.outbox.session);
+    /// Subscribes a stream of the client to notifications. `None`, if it has too many streams.
+    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Option<NoticeStream> {
+        let (_, streams) = self.subscribers.load_of(self.outbox.session);
         if streams >= MAX_STREAMS {
             return None;
         }
@@ -367,40 +373,40 @@ impl Session {
             wants(accepted.resources_list_changed),
         ];
         let watched = accepted.resource_subscriptions.iter().flatten().take(MAX_WATCHED).cloned().collect();
-        let id = self.audience.next_id();
-        // Log lines have no place on such a stream.
+        let id = self.subscribers.next_id();
+        // Log lines are not sent on such a stream.
         let outbox =
             Arc::new(Outbox::new(id, (self.outbox.session, Arc::clone(&self.outbox.loaded)), lists, watched, u8::MAX));
-        lock(&self.audience.outboxes).insert(id, Arc::clone(&outbox));
-        Some(Listening { outbox, audience: Arc::downgrade(&self.audience) })
+        lock(&self.subscribers.outboxes).insert(id, Arc::clone(&outbox));
+        Some(NoticeStream { outbox, subscribers: Arc::downgrade(&self.subscribers) })
     }
 }
 
-impl Drop for Session {
+impl Drop for ClientSession {
     fn drop(&mut self) {
-        lock(&self.audience.outboxes).remove(&self.outbox.id);
+        lock(&self.subscribers.outboxes).remove(&self.outbox.id);
         self.outbox.is_closed.store(true, Ordering::Release);
         self.outbox.wake.notify_one();
     }
 }
 
-/// A stream of news, until it is dropped.
+/// A subscription to notifications, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct NoticeStream {
     outbox: Arc<Outbox>,
-    audience: Weak<Audience>,
+    subscribers: Weak<Subscribers>,
 }
 
-impl Listening {
-    pub(super) async fn next(&self) -> Option<Pending> {
+impl NoticeStream {
+    pub(super) async fn next(&self) -> Option<PendingNotices> {
         self.outbox.next().await
     }
 }
 
-impl Drop for Listening {
+impl Drop for NoticeStream {
     fn drop(&mut self) {
-        if let Some(audience) = self.audience.upgrade() {
-            lock(&audience.outboxes).remove(&self.outbox.id);
+        if let Some(subscribers) = self.subscribers.upgrade() {
+            lock(&subscribers.outboxes).remove(&self.outbox.id);
         }
     }
 }
@@ -410,19 +416,19 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    use super::{Audience, Backlog, Level, Line, MAX_BACKLOG, News, Session};
+    use super::{Backlog, ChangeNotice, ClientSession, LogLevel, LogLine, MAX_BACKLOG, Subscribers};
 
     #[test]
-    fn who_is_gone_is_forgotten() {
-        let audience = Arc::new(Audience::default());
-        let session = Session::new(Arc::clone(&audience), false);
-        assert_eq!(audience.len(), 0, "not before it has joined");
+    fn closed_subscribers_are_forgotten() {
+        let subscribers = Arc::new(Subscribers::default());
+        let session = ClientSession::new(Arc::clone(&subscribers), false);
+        assert_eq!(subscribers.len(), 0, "not before it has joined");
         assert!(session.join());
         let listening = session.listen(&rmcp::model::SubscriptionFilter::new()).unwrap();
-        assert_eq!(audience.len(), 2);
+        assert_eq!(subscribers.len(), 2);
         drop(listening);
         drop(session);
-        assert_eq!(audience.len(), 0);
+        assert_eq!(subscribers.len(), 0);
     }
 
     #[tokio::test]
@@ -443,37 +449,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn news_pile_up_only_once() {
-        let audience = Arc::new(Audience::default());
-        let session = Session::new(Arc::clone(&audience), false);
+    async fn waiting_notices_are_merged() {
+        let subscribers = Arc::new(Subscribers::default());
+        let session = ClientSession::new(Arc::clone(&subscribers), false);
         assert!(session.join());
         assert!(session.outbox().watch("skill://pdf/SKILL.md".to_owned()));
         assert!(session.outbox().watch("skill://csv/SKILL.md".to_owned()));
         for _ in 0..1_000 {
-            audience.announce(&News {
+            subscribers.announce(&ChangeNotice {
                 resources: true,
                 prompts: true,
                 skills: vec!["pdf".to_owned()],
-                places: HashSet::from(["pdf".to_owned()]),
-                line: Some(Line::new(Level::Warning, "changes", "x")),
+                paths: HashSet::from(["pdf".to_owned()]),
+                line: Some(LogLine::new(LogLevel::Warning, "changes", "x")),
             });
         }
-        let news = session.outbox().next().await.unwrap();
-        assert!(news.prompts && news.resources && !news.tools);
-        assert_eq!(news.updated.iter().collect::<Vec<_>>(), ["skill://pdf/SKILL.md"]);
-        assert_eq!(news.lines.len(), super::MAX_LINES);
+        let notices = session.outbox().next().await.unwrap();
+        assert!(notices.prompts && notices.resources && !notices.tools);
+        assert_eq!(notices.updated.iter().collect::<Vec<_>>(), ["skill://pdf/SKILL.md"]);
+        assert_eq!(notices.lines.len(), super::MAX_LINES);
     }
 
     #[tokio::test]
-    async fn whoever_has_loaded_a_skill_that_changes_may_have_other_tools() {
-        let audience = Arc::new(Audience::default());
-        let session = Session::new(Arc::clone(&audience), true);
+    async fn a_client_that_has_loaded_a_changed_skill_may_have_other_tools() {
+        let subscribers = Arc::new(Subscribers::default());
+        let session = ClientSession::new(Arc::clone(&subscribers), true);
         session.join();
         assert!(session.remember("pdf") && !session.remember("pdf"));
-        let changed = |name: &str| News { skills: vec![name.to_owned()], prompts: true, ..News::default() };
-        audience.announce(&changed("csv"));
+        let changed =
+            |name: &str| ChangeNotice { skills: vec![name.to_owned()], prompts: true, ..ChangeNotice::default() };
+        subscribers.announce(&changed("csv"));
         assert!(!session.outbox().next().await.unwrap().tools);
-        audience.announce(&changed("pdf"));
+        subscribers.announce(&changed("pdf"));
         assert!(session.outbox().next().await.unwrap().tools);
     }
 }

@@ -1,8 +1,8 @@
-//! The server over two streams, one message a line: stdin and stdout, or a pair in memory.
+//! The server over two streams, one message per line: stdin and stdout, or a pair in memory.
 //!
-//! The SDK's own transport drops what it cannot parse. This one answers, as JSON-RPC says. It also keeps a client that
-//! asks without reading from filling the memory: it takes so many requests at once, and reads on only once one of them
-//! has been answered and the answer written.
+//! The SDK's own transport drops lines that it cannot parse. This one answers, as JSON-RPC demands. It also keeps a
+//! client that asks without reading from filling the memory: it accepts a fixed number of requests at once, and reads
+//! on only once one of them has been answered and the answer written.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::SkillServer;
 use super::digits;
-use super::session::{Backlog, Weight};
+use super::session::{Backlog, BacklogShare};
 
-/// Longest line that is read.
+/// The length of the longest line that is read, in bytes.
 const MAX_LINE: usize = 16 << 20;
 
 /// How many lines wait for a client that does not read.
@@ -51,60 +51,60 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let session = server.session(true);
-    let lines = Lines::new(reader, writer, Arc::clone(session.session.backlog()));
+    let lines = LineTransport::new(reader, writer, Arc::clone(session.session.backlog()));
     match session.serve_with_ct(lines, cancel).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-        // Whoever closes without a word, or is told to stop, has done nothing wrong.
+        // A client that closes without a message, or a cancellation, is no error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
     }
 }
 
-/// Messages as lines.
-struct Lines<R> {
+/// A transport of one message per line.
+struct LineTransport<R> {
     reader: BufReader<R>,
-    /// What has been read of the line so far: `receive` may be dropped at any point and called again.
+    /// The bytes of the line so far: `receive` may be dropped at any point and called again.
     line: Vec<u8>,
-    /// Whether the rest of a line that was too long is being passed over.
+    /// Whether the rest of a line that was too long is being skipped.
     is_skipping: bool,
     /// Whether a request has come: before that, the SDK takes anything else for an error.
     has_begun: bool,
     /// Whether the client has closed its end.
     has_ended: bool,
-    /// An answer to what is no message, not yet handed over.
+    /// An answer to a line that is no message, not yet sent.
     answer: Option<Vec<u8>>,
-    /// Requests that wait for a place among those under way, each with its length.
+    /// Requests that wait for a slot among those under way, each with its length.
     held: VecDeque<(ClientJsonRpcMessage, usize)>,
-    places: Arc<Semaphore>,
-    /// The places of the requests under way. Each is given back once its answer is written; if it is cancelled there
-    /// will be no answer, and whoever works on it holds the place for as long as that takes.
-    taken: HashMap<RequestId, Place>,
+    slots: Arc<Semaphore>,
+    /// The slots of the requests under way. Each is released once its answer is written; if it is cancelled there will
+    /// be no answer, and the running request holds the slot until it ends.
+    taken: HashMap<RequestId, RequestSlot>,
     backlog: Arc<Backlog>,
-    sender: Option<mpsc::Sender<Outgoing>>,
+    sender: Option<mpsc::Sender<OutgoingLine>>,
     writing: Option<JoinHandle<()>>,
 }
 
-/// A place among the requests under way, until the last clone goes.
-type Place = Arc<OwnedSemaphorePermit>;
+/// A slot among the requests under way, released with the last clone.
+type RequestSlot = Arc<OwnedSemaphorePermit>;
 
-/// A line to be written, and what it holds until then.
-struct Outgoing {
+/// A line to be written, and the slot and the share of the backlog that it holds until then.
+struct OutgoingLine {
     line: Vec<u8>,
-    _place: Option<Place>,
-    _weight: Option<Weight>,
+    _slot: Option<RequestSlot>,
+    _weight: Option<BacklogShare>,
 }
 
-/// What the next line turned out to be.
-enum Next {
+/// The outcome of reading the next line.
+enum LineRead {
     Line,
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    fn new<W: AsyncWrite + Send + Unpin + 'static>(reader: R, writer: W, backlog: Arc<Backlog>) -> Lines<R> {
+impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
+    fn new<W: AsyncWrite + Send + Unpin + 'static>(reader: R, writer: W, backlog: Arc<Backlog>) -> LineTransport<R> {
         let (sender, waiting) = mpsc::channel(MAX_WAITING);
-        Lines {
+        LineTransport {
             reader: BufReader::with_capacity(64 << 10, reader),
             line: Vec::new(),
             is_skipping: false,
@@ -112,7 +112,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             has_ended: false,
             answer: None,
             held: VecDeque::new(),
-            places: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            slots: Arc::new(Semaphore::new(MAX_REQUESTS)),
             taken: HashMap::new(),
             backlog,
             sender: Some(sender),
@@ -121,13 +121,13 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 
     /// Reads up to the next line's end. May be dropped while it waits: what was read is kept.
-    async fn next(&mut self) -> io::Result<Next> {
+    async fn next(&mut self) -> io::Result<LineRead> {
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
                 // A last line without an end is a line, unless it was too long.
                 let is_line = !self.is_skipping && !self.line.is_empty();
-                return Ok(if is_line { Next::Line } else { Next::End });
+                return Ok(if is_line { LineRead::Line } else { LineRead::End });
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let part = &available[..end.unwrap_or(available.len())];
@@ -143,27 +143,27 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             let has_ended = end.is_some();
             if is_too_long {
                 self.is_skipping = !has_ended;
-                return Ok(Next::TooLong);
+                return Ok(LineRead::TooLong);
             }
             if has_ended && std::mem::take(&mut self.is_skipping) {
                 continue;
             }
             if has_ended {
-                return Ok(Next::Line);
+                return Ok(LineRead::Line);
             }
         }
     }
 
-    /// Whether there is room for another line, should it be a request.
+    /// Returns whether there is room for another line, should it be a request.
     fn may_read(&self) -> bool {
         let bytes: usize = self.held.iter().map(|(_, length)| length).sum();
         !self.has_ended && self.held.len() < MAX_HELD && bytes < MAX_HELD_BYTES
     }
 
-    /// What to do with a message: hand it over now, or hold it until there is a place.
+    /// Returns a message that is passed on now; a request is held until there is a slot.
     fn sort(&mut self, message: ClientJsonRpcMessage, length: usize) -> Option<ClientJsonRpcMessage> {
         match &message {
-            // A stream of news is under way for as long as the client likes; a session counts its streams.
+            // A subscription is under way for as long as the client likes; a session counts its streams.
             JsonRpcMessage::Request(request)
                 if !matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) =>
             {
@@ -184,18 +184,18 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// The first request that waits, now that it has a place.
-    fn release(&mut self, place: OwnedSemaphorePermit) -> Option<ClientJsonRpcMessage> {
+    /// Returns the first request that waits, now that it has a slot.
+    fn release(&mut self, slot: OwnedSemaphorePermit) -> Option<ClientJsonRpcMessage> {
         let (mut message, _) = self.held.pop_front()?;
-        let place = Arc::new(place);
+        let slot = Arc::new(slot);
         if let JsonRpcMessage::Request(request) = &mut message {
-            self.taken.insert(request.id.clone(), Arc::clone(&place));
-            request.request.extensions_mut().insert(place);
+            self.taken.insert(request.id.clone(), Arc::clone(&slot));
+            request.request.extensions_mut().insert(slot);
         }
         Some(message)
     }
 
-    /// The message in the line, or what to answer instead.
+    /// Returns the message in the line; the error is the answer to send instead.
     fn take_message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Value> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
@@ -210,7 +210,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 }
 
-impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
+impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for LineTransport<R> {
     type Error = io::Error;
 
     fn send(
@@ -223,7 +223,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        let place = answered.and_then(|id| self.taken.remove(id));
+        let slot = answered.and_then(|id| self.taken.remove(id));
         let backlog = Arc::clone(&self.backlog);
         async move {
             let is_extended = matches!(
@@ -233,7 +233,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
             let line = if is_extended { digits::release(line) } else { line };
             drop(item);
             let weight = backlog.add(line.len());
-            let line = Outgoing { line, _place: place, _weight: Some(weight) };
+            let line = OutgoingLine { line, _slot: slot, _weight: Some(weight) };
             let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client does not listen any more");
             sender.ok_or_else(gone)?.send(line).await.map_err(|_| gone())
         }
@@ -241,13 +241,13 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let sender = self.sender.clone()?;
-        let places = Arc::clone(&self.places);
+        let slots = Arc::clone(&self.slots);
         loop {
             if self.answer.is_some() {
                 // Only once there is room, and with nothing to wait for in between, so that no answer is lost.
                 let room = sender.reserve().await.ok()?;
                 if let Some(line) = self.answer.take() {
-                    room.send(Outgoing { line, _place: None, _weight: None });
+                    room.send(OutgoingLine { line, _slot: None, _weight: None });
                 }
             }
             let (is_waiting, may_read) = (!self.held.is_empty(), self.may_read());
@@ -257,21 +257,21 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
             let next = tokio::select! {
                 biased;
                 () = sender.closed() => return None,
-                place = Arc::clone(&places).acquire_owned(), if is_waiting => {
-                    // Nobody closes the places.
-                    return self.release(place.ok()?);
+                slot = Arc::clone(&slots).acquire_owned(), if is_waiting => {
+                    // The semaphore is never closed.
+                    return self.release(slot.ok()?);
                 }
                 next = self.next(), if may_read => next,
             };
             let problem = match next {
-                Ok(Next::End) => {
+                Ok(LineRead::End) => {
                     self.has_ended = true;
                     continue;
                 }
-                Ok(Next::TooLong) => {
+                Ok(LineRead::TooLong) => {
                     invalid_request(&Value::Null, &format!("the message is longer than {MAX_LINE} bytes"))
                 }
-                Ok(Next::Line) => {
+                Ok(LineRead::Line) => {
                     let length = self.line.len();
                     match self.take_message() {
                         Ok(None) => continue,
@@ -292,7 +292,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
                     return None;
                 }
             };
-            // What was just built of texts and numbers has a JSON form.
+            // A value just built of texts and numbers has a JSON form.
             self.answer = serde_json::to_vec(&problem).ok();
         }
     }
@@ -306,8 +306,8 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Writes lines until there are none any more or nobody reads them.
-async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut waiting: mpsc::Receiver<Outgoing>) {
+/// Writes lines until there are none any more or the client has closed its end.
+async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut waiting: mpsc::Receiver<OutgoingLine>) {
     while let Some(mut outgoing) = waiting.recv().await {
         outgoing.line.push(b'\n');
         let written = async {
@@ -319,7 +319,7 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut waiting: mpsc::Receiver
             return;
         }
     }
-    // Whoever is gone misses nothing.
+    // An error means that the client is gone.
     let _ = writer.shutdown().await;
 }
 
@@ -330,7 +330,7 @@ fn id_of_request(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// What to answer to bytes that are no message. Nothing, if they are a notification: nobody waits for an answer.
+/// Returns the answer to bytes that are no message. None, if they are a notification, which has no answer.
 pub(super) fn not_a_message(bytes: &[u8]) -> Option<Value> {
     let value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,

@@ -1,4 +1,4 @@
-//! The façade's tools, as the protocol tells and calls them.
+//! The façade's tools, as the protocol lists and calls them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::{SkillServer, is_modern};
 
 /// How many reports of progress wait to be sent. A tool that reports faster loses some, and is not held up.
-const PROGRESS: usize = 64;
+const MAX_PROGRESS: usize = 64;
 
 fn tool(definition: ToolDefinition) -> Tool {
     let schema = match definition.input_schema {
@@ -51,7 +51,7 @@ impl SkillServer {
             return Err(ErrorData::invalid_params("the cursor is none that this list gave out", None));
         }
         let loaded = self.session.loaded();
-        // What a loaded skill brings along may have to be looked at first.
+        // The tools of a loaded skill may have to be evaluated first.
         let definitions = self.unbounded(move |shared, _| shared.skillcue.tools(&loaded)).await?;
         let mut result = ListToolsResult::with_all_items(definitions.into_iter().map(tool).collect());
         if is_modern(context) {
@@ -76,10 +76,10 @@ impl SkillServer {
         };
         let _turn = tokio::select! {
             turn = self.turn(turns) => turn,
-            // Nobody waits for the answer.
+            // The client does not wait for the answer any more.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
         };
-        let (sender, mut reports) = mpsc::channel(PROGRESS);
+        let (sender, mut reports) = mpsc::channel(MAX_PROGRESS);
         let token = context.meta.get_progress_token();
         let wants_progress = token.is_some();
         let loaded = self.session.loaded();
@@ -89,7 +89,7 @@ impl SkillServer {
         let work = self.unbounded(move |shared, _| {
             let report = |done: f64, of: Option<f64>, message: &str| {
                 if wants_progress {
-                    // Full, or nobody listens any more: the tool goes on either way.
+                    // Full, or the receiver is gone: the tool goes on either way.
                     let _ = sender.try_send((done, of, message.to_owned()));
                 }
             };
@@ -102,7 +102,7 @@ impl SkillServer {
                 is_lasting,
             };
             let output = shared.skillcue.call_tool(&call, &context)?;
-            // Scripts are looked at for it.
+            // This looks at the skill's scripts.
             let remembered = match &output.effect {
                 Some(Effect::Loaded { name, files, .. }) => {
                     let brings = !loaded.contains(name) && shared.skillcue.brings_tools(name, files);
@@ -133,13 +133,13 @@ impl SkillServer {
         Ok(result(&mut output))
     }
 
-    /// Whether a call is about a skill of another server, which will have to be asked.
+    /// Returns whether a call is about a skill of another server, which will have to be asked.
     fn is_remote(&self, call: &Call) -> bool {
         let catalog = self.shared.skillcue.catalog();
         call.skill_id().and_then(|id| catalog.get(id)).is_some_and(|skill| skill.server().is_some())
     }
 
-    /// Remembers a loaded skill, and tells the client if that brings it other tools.
+    /// Remembers a loaded skill, and notifies the client if that brings it other tools.
     pub(super) fn remember(&self, name: &str, brings_tools: bool) {
         if self.session.remember(name) && brings_tools {
             self.session.tools_changed();

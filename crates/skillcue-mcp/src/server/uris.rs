@@ -1,8 +1,8 @@
 //! Skills and their files as URIs, and back.
 //!
-//! A skill's URI is `skill://<prefix>/<name>`: the prefix is where its directory stands below its root, the last
-//! segment is its name, whatever its directory is called. Names are unique among the skills that count, so a URI finds
-//! its skill by name, and the prefix is only compared.
+//! A skill's URI is `skill://<prefix>/<name>`: the prefix is the path of its directory below its root, the last segment
+//! is its name, whatever its directory is called. Names are unique among the skills that count, so a URI finds its
+//! skill by name, and the prefix is only compared.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,11 +12,11 @@ use std::path::Component;
 use skillcue::{Catalog, Skill};
 use skillcue_catalog::uri;
 
-/// What every URI of a skill starts with.
+/// The start of every URI of a skill.
 pub(super) const SCHEME: &str = "skill://";
 
-/// The prefix of a skill: the directories between its root and its own. Nothing, if they are not UTF-8; such a skill
-/// cannot be asked for.
+/// Returns the prefix of a skill: the directories between its root and its own. `None`, if they are not UTF-8; such a
+/// skill cannot be requested.
 pub(super) fn prefix(skill: &Skill) -> Option<Vec<String>> {
     let dir = skill.dir();
     let Ok(below) = dir.strip_prefix(&skill.root().path) else { return Some(Vec::new()) };
@@ -30,14 +30,14 @@ pub(super) fn prefix(skill: &Skill) -> Option<Vec<String>> {
     Some(segments)
 }
 
-/// Prefix and name, separated by `/`, not encoded.
+/// Returns prefix and name, separated by `/`, not encoded.
 pub(super) fn path(skill: &Skill) -> Option<String> {
     let mut segments = prefix(skill)?;
     segments.push(skill.name().to_owned());
     Some(segments.join("/"))
 }
 
-/// The URI of a skill's directory, without a slash at its end.
+/// Returns the URI of a skill's directory, without a slash at its end.
 pub(super) fn root(skill: &Skill) -> Option<String> {
     let mut uri = String::from("skill:/");
     for segment in prefix(skill)?.iter().map(String::as_str).chain([skill.name()]) {
@@ -47,7 +47,7 @@ pub(super) fn root(skill: &Skill) -> Option<String> {
     Some(uri)
 }
 
-/// The URI of a file below a skill's root.
+/// Returns the URI of a file below a skill's root.
 pub(super) fn below(root: &str, path: &str) -> String {
     let mut uri = String::with_capacity(root.len() + path.len() + 8);
     uri.push_str(root);
@@ -58,7 +58,7 @@ pub(super) fn below(root: &str, path: &str) -> String {
     uri
 }
 
-/// Writes a segment so that only unreserved characters of RFC 3986 stand for themselves.
+/// Writes a segment percent-encoded, except for the unreserved characters of RFC 3986.
 fn encode(segment: &str, uri: &mut String) {
     for byte in segment.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
@@ -70,9 +70,9 @@ fn encode(segment: &str, uri: &mut String) {
     }
 }
 
-/// A URI taken apart, each segment decoded once.
+/// The segments of a URI, each decoded once.
 #[derive(Debug)]
-pub(super) struct Parts<'u> {
+pub(super) struct UriParts<'u> {
     segments: Vec<Cow<'u, str>>,
 }
 
@@ -81,12 +81,12 @@ pub(super) struct Parts<'u> {
 pub(super) enum BadUri {
     /// It is no URI of ours.
     Foreign,
-    /// It tries to lead somewhere else; what is wrong with it.
+    /// It tries to lead out of the skills; the problem with it.
     Attack(&'static str),
 }
 
-/// Takes a URI apart. What is refused here has not been logged yet.
-pub(super) fn parse(uri: &str) -> Result<Parts<'_>, BadUri> {
+/// Parses a URI. A refusal here has not been logged yet.
+pub(super) fn parse(uri: &str) -> Result<UriParts<'_>, BadUri> {
     let Some(rest) = uri.strip_prefix(SCHEME) else {
         let is_file = uri.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
         return Err(if is_file {
@@ -104,27 +104,28 @@ pub(super) fn parse(uri: &str) -> Result<Parts<'_>, BadUri> {
         return Err(BadUri::Attack("it is an absolute path"));
     }
     let segments: Vec<_> = rest.split('/').map(uri::decode_once).collect();
-    // What has escapes comes back as another text, unless they are no text.
+    // A segment with escapes comes back as another text, unless they are not UTF-8.
     if segments.iter().any(|segment| matches!(segment, Cow::Borrowed(text) if text.contains('%'))) {
         return Err(BadUri::Attack("its escapes are not UTF-8"));
     }
     if segments.iter().any(|segment| is_encoded_again(segment)) {
         return Err(BadUri::Attack("it is encoded more than once"));
     }
-    Ok(Parts { segments })
+    Ok(UriParts { segments })
 }
 
-/// Whether what has no scheme is a path out of here: absolute, of a home, of a drive, or one that climbs.
+/// Returns whether a text without a scheme is a path that leads out: absolute, of a home, of a drive, or one that
+/// climbs.
 fn is_path(text: &str) -> bool {
     let is_drive = matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let climbs = || !text.contains("://") && text.split(['/', '\\']).any(|part| part == "..");
     text.starts_with(['/', '\\', '~']) || is_drive || climbs()
 }
 
-/// Whether a segment that was decoded once would become something dangerous if it were decoded again.
+/// Returns whether a segment that was decoded once would become dangerous if it were decoded again.
 fn is_encoded_again(segment: &str) -> bool {
     let mut text = Cow::Borrowed(segment);
-    // Each round takes away at least two characters, and nobody encodes four times by accident.
+    // Each round takes away at least two characters, and no text is encoded four times by accident.
     for _ in 0..4 {
         let next = uri::decode_once(&text).into_owned();
         if next == *text {
@@ -138,8 +139,8 @@ fn is_encoded_again(segment: &str) -> bool {
     true
 }
 
-impl Parts<'_> {
-    /// The skills whose directory the URI may lie in, innermost first, each with the path below it.
+impl UriParts<'_> {
+    /// Returns the skills whose directory the URI may be below, innermost first, each with the path below it.
     pub(super) fn candidates<'c>(
         &self,
         catalog: &'c Catalog,
@@ -160,7 +161,7 @@ impl Parts<'_> {
         found
     }
 
-    /// What is wrong with a URI that no skill answers to, if it looks like more than a mistake.
+    /// Returns the problem with a URI that belongs to no skill, if it looks like more than a mistake.
     pub(super) fn suspicion(&self) -> Option<&'static str> {
         let any = |is_bad: fn(&str) -> bool| self.segments.iter().any(|segment| is_bad(segment));
         if any(|segment| segment.contains('\0')) {
@@ -174,15 +175,15 @@ impl Parts<'_> {
         }
     }
 
-    /// Whether it lies below one of these paths, or is one of them.
-    pub(super) fn is_below(&self, places: &HashSet<String>) -> bool {
+    /// Returns whether it is below one of these paths, or is one of them.
+    pub(super) fn is_below(&self, paths: &HashSet<String>) -> bool {
         let mut path = String::new();
         self.segments.iter().any(|segment| {
             if !path.is_empty() {
                 path.push('/');
             }
             path.push_str(segment);
-            places.contains(&path)
+            paths.contains(&path)
         })
     }
 }

@@ -51,7 +51,7 @@ pub fn server(dir: &Path) -> SkillServer {
     SkillServer::new(Arc::new(Skillcue::builder().skills_dir(dir).build().unwrap()), ServerOptions::default())
 }
 
-/// What a request of 2026-07-28 must carry.
+/// The metadata that a request of 2026-07-28 must carry.
 pub fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,4 +1,4 @@
-//! A server at the far end of a wire that does what a test tells it: raw HTTP and JSON-RPC, no SDK.
+//! A scripted server for tests: raw HTTP and JSON-RPC, no SDK.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -30,7 +30,7 @@ pub(crate) enum Mode {
     SameCursor,
     /// Sends another cursor for ever.
     EndlessPages,
-    /// Sends more than anybody wants.
+    /// Sends more than any limit allows.
     Huge,
     /// Sends events for ever.
     EndlessEvents,
@@ -53,7 +53,7 @@ pub(crate) struct Skill {
     pub(crate) uri: String,
     pub(crate) front_matter: Value,
     pub(crate) files: BTreeMap<String, Vec<u8>>,
-    /// What is sent instead of a file, the listing staying as it is.
+    /// The bytes that are sent instead of a file, the listing staying as it is.
     pub(crate) sent: BTreeMap<String, Vec<u8>>,
     pub(crate) dynamic: bool,
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use skillcue::consent::{ConsentStore, Scope};
 use skillcue::remote::{Remote, RemoteEntry, RemoteError};
-use skillcue_mcp::host::{Host, HostOptions, Outcome, ServerSpec, ServerTransport};
+use skillcue_mcp::host::{McpHost, McpHostOptions, RefreshOutcome, ServerSpec, ServerTransport};
 
 use fake::{Fake, Mode, Skill};
 
@@ -25,24 +25,24 @@ fn spec(label: &str, url: &str) -> ServerSpec {
     ServerSpec::new(label, transport).unwrap().with_timeout(Duration::from_secs(10))
 }
 
-fn options(dir: &Path) -> HostOptions {
-    HostOptions { cache: Some(dir.join("cache")), consent: Arc::new(consent(dir)) }
+fn options(dir: &Path) -> McpHostOptions {
+    McpHostOptions { cache: Some(dir.join("cache")), consent: Arc::new(consent(dir)) }
 }
 
 fn consent(dir: &Path) -> ConsentStore {
     ConsentStore::new(Some(dir.join("data/consent.json")))
 }
 
-fn host(label: &str, url: &str, dir: &Path) -> (Host, Arc<dyn Remote>) {
-    let host = Host::new([spec(label, url)], options(dir));
+fn host(label: &str, url: &str, dir: &Path) -> (McpHost, Arc<dyn Remote>) {
+    let host = McpHost::new([spec(label, url)], options(dir));
     let remote = host.remotes().remove(0);
     (host, remote)
 }
 
 /// A host that has listed the one skill of its server and has it approved.
-fn approved(label: &str, fake: &Fake, dir: &Path) -> (Host, Arc<dyn Remote>, Arc<RemoteEntry>) {
+fn approved(label: &str, fake: &Fake, dir: &Path) -> (McpHost, Arc<dyn Remote>, Arc<RemoteEntry>) {
     let (host, remote) = host(label, &fake.url, dir);
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)));
     let entry = Arc::clone(&remote.entries()[0]);
     host.allow(label, &entry, Scope::Always).unwrap();
     (host, remote, entry)
@@ -57,16 +57,16 @@ fn a_good_server_is_listed_approved_read_and_cached() {
     assert!(host.is_stale("good"));
     assert!(fake.world.lock().unwrap().log.is_empty(), "nothing is asked before it is wanted");
 
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(2)), "{:?}", host.diagnostics());
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Unchanged(2)));
-    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(2)));
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(2)), "{:?}", host.diagnostics());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Unchanged(2)));
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(RefreshOutcome::Fresh(2)));
     assert!(host.diagnostics().is_empty());
     assert_eq!(fake.count("server/discover"), 1, "one connection for all");
     let pdf = Arc::clone(&remote.entries()[0]);
     assert_eq!((pdf.name(), remote.label()), ("pdf", "good"));
 
     let refused = remote.read(&pdf, "SKILL.md").unwrap_err();
-    assert_eq!(refused, RemoteError::NotAllowed("nobody has allowed it yet".to_owned()));
+    assert_eq!(refused, RemoteError::NotAllowed("a user has to allow it first".to_owned()));
     host.allow("good", &pdf, Scope::Always).unwrap();
     assert!(remote.is_allowed(&pdf));
     assert_eq!(fake.count("resources/read"), 0, "neither listing nor approving fetches");
@@ -158,7 +158,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
         bad.chain([spec("down", &down), spec("fine", &good.url)]).collect::<Vec<_>>()
     };
     let (long, short) = (DEADLINE, Duration::from_millis(300));
-    let host = Host::new(specs(long), options(tmp.path()));
+    let host = McpHost::new(specs(long), options(tmp.path()));
     for refreshed in host.refresh(DEADLINE) {
         assert_eq!(refreshed.outcome.is_ok(), refreshed.label != "down", "{refreshed:?}");
     }
@@ -166,7 +166,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
     for (_, mode, fake) in &fakes {
         fake.set(|world| world.mode = *mode);
     }
-    let host = Host::new(specs(short), options(tmp.path()));
+    let host = McpHost::new(specs(short), options(tmp.path()));
     for refreshed in host.refresh(DEADLINE) {
         assert_eq!(refreshed.outcome.is_ok(), refreshed.label == "fine", "{refreshed:?}");
     }
@@ -174,7 +174,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
         assert_eq!(remote.entries().len(), usize::from(remote.label() != "down"), "{} has lost it", remote.label());
     }
     // It is not asked again at once, not even by the next process.
-    let host = Host::new(specs(short), options(tmp.path()));
+    let host = McpHost::new(specs(short), options(tmp.path()));
     let asked = |fakes: &[(&str, Mode, Fake)]| -> usize {
         fakes.iter().map(|(_, _, fake)| fake.world.lock().unwrap().log.len()).sum()
     };
@@ -194,7 +194,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
 fn a_token_opens_what_is_locked() {
     let fake = Fake::start(Mode::Locked, vec![Skill::new("pdf")]);
     let transport = ServerTransport::Url { url: fake.url, headers: Vec::new(), token: Some("s3cret".to_owned()) };
-    let report = Host::inspect(ServerSpec::new("locked", transport).unwrap(), true, DEADLINE).unwrap();
+    let report = McpHost::inspect(ServerSpec::new("locked", transport).unwrap(), true, DEADLINE).unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.protocol.as_str(), report.skills[0].verified), ("2026-07-28", 3));
 }
@@ -261,7 +261,7 @@ fn an_old_listing_recovers_and_its_approval_ends() {
     assert_ne!(old, new);
     assert!(!remote.is_allowed(&old) && !remote.is_allowed(&new));
     assert!(consent(tmp.path()).list()[0].changed);
-    // Even if the server goes back to what was approved: somebody must look again.
+    // Even if the server goes back to the approved content: a person must look again.
     fake.set(|world| world.skills[0].files = before);
     host.refresh(DEADLINE);
     assert!(!remote.is_allowed(&remote.entries()[0]));
@@ -348,7 +348,7 @@ fn a_tampered_cache_is_noticed() {
     assert_eq!(watch::events("tampered").len(), 3, "{:?}", watch::events("tampered"));
     assert_eq!(fake.count("resources/read"), 4);
     assert!(remote.is_allowed(&entry));
-    // A listing that somebody has written to approves nothing by itself.
+    // A listing that was tampered with approves nothing by itself.
     let listing = tmp.path().join("cache/mcp/tampered/listing.json");
     let mut forged = serde_json::from_slice(&std::fs::read(&listing).unwrap()).unwrap();
     forge(&mut forged);
@@ -373,7 +373,7 @@ fn bad_entries_are_left_out_and_named() {
         world.raw = vec![json!(7), json!({}), twice, outside, dynamic.entry(), json!({ "uri": "x\u{1b}[2J" })];
     });
     let (host, remote) = host("sloppy", &fake.url, tmp.path());
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(3)), "{:?}", host.diagnostics());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(3)), "{:?}", host.diagnostics());
     let uris: Vec<String> = remote.entries().iter().map(|entry| entry.uri.clone()).collect();
     assert_eq!(uris, ["skill://pdf/SKILL.md", "skill://acme/pdf/SKILL.md", "skill://live/SKILL.md"]);
     assert_eq!(remote.entries()[0].front_matter["description"], "Does pdf.", "the first stays");
@@ -387,7 +387,7 @@ fn bad_entries_are_left_out_and_named() {
     let live = Arc::clone(&remote.entries()[2]);
     assert!(host.allow("sloppy", &live, Scope::Always).is_err());
     let refused = remote.read(&live, "SKILL.md").unwrap_err();
-    assert!(refused.to_string().contains("makes its files up"), "{refused}");
+    assert!(refused.to_string().contains("generates its files"), "{refused}");
     assert_eq!(fake.count("resources/read"), 0);
 }
 
@@ -396,10 +396,10 @@ fn listings_without_an_end_have_one() {
     let tmp = tempfile::tempdir().unwrap();
     let same = Fake::start(Mode::SameCursor, vec![Skill::new("pdf")]);
     let endless = Fake::start(Mode::EndlessPages, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("same", &same.url), spec("pages", &endless.url)], options(tmp.path()));
+    let host = McpHost::new([spec("same", &same.url), spec("pages", &endless.url)], options(tmp.path()));
     let refreshed = host.refresh(DEADLINE);
-    assert_eq!(refreshed[0].outcome, Ok(Outcome::Changed(1)));
-    assert_eq!(refreshed[1].outcome, Ok(Outcome::Changed(0)));
+    assert_eq!(refreshed[0].outcome, Ok(RefreshOutcome::Changed(1)));
+    assert_eq!(refreshed[1].outcome, Ok(RefreshOutcome::Changed(0)));
     let said = host.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(said.contains("same: a cursor came twice") && said.contains("pages: the listing goes on"), "{said}");
     assert_eq!((same.count("skills/list"), endless.count("skills/list")), (2, 200));
@@ -424,7 +424,7 @@ fn a_slow_read_costs_its_time_limit_and_the_next_one_works() {
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
     let (host, remote, entry) = approved("slow", &fake, tmp.path());
     fake.set(|world| world.mode = Mode::SilentReads);
-    let hasty = Host::new([spec("slow", &fake.url).with_timeout(Duration::from_millis(300))], options(tmp.path()));
+    let hasty = McpHost::new([spec("slow", &fake.url).with_timeout(Duration::from_millis(300))], options(tmp.path()));
     let refused = hasty.remotes()[0].read(&entry, "SKILL.md");
     assert!(matches!(refused, Err(RemoteError::Unreachable(_))), "{refused:?}");
     fake.set(|world| world.mode = Mode::Good);
@@ -447,7 +447,7 @@ fn it_works_from_many_threads_and_inside_a_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async move {
         assert!(remote.read(&entry, "assets/logo.bin").is_ok());
-        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Unchanged(1)));
+        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Unchanged(1)));
         drop((host, remote));
     });
 }
@@ -455,7 +455,7 @@ fn it_works_from_many_threads_and_inside_a_runtime() {
 #[test]
 fn what_is_not_kept_on_disk_works_all_the_same() {
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("memory", &fake.url)], HostOptions::default());
+    let host = McpHost::new([spec("memory", &fake.url)], McpHostOptions::default());
     let remote = host.remotes().remove(0);
     host.refresh(DEADLINE);
     let entry = Arc::clone(&remote.entries()[0]);
@@ -469,10 +469,10 @@ fn what_is_not_kept_on_disk_works_all_the_same() {
 fn servers_that_are_gone_leave_nothing_behind() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], options(tmp.path()));
+    let host = McpHost::new([spec("stays", &fake.url), spec("goes", &fake.url)], options(tmp.path()));
     host.refresh(DEADLINE);
     assert!(host.prune().unwrap().is_empty());
-    let host = Host::new([spec("stays", &fake.url)], options(tmp.path()));
+    let host = McpHost::new([spec("stays", &fake.url)], options(tmp.path()));
     assert_eq!(host.prune().unwrap(), ["goes"]);
     assert!(!tmp.path().join("cache/mcp/goes").exists());
     let remote = host.remotes().remove(0);
@@ -493,7 +493,7 @@ fn servers_that_are_gone_leave_nothing_behind() {
     assert!(host.prune().unwrap().is_empty());
     assert_eq!(files(), 1);
     let off = ServerSpec { enabled: false, ..spec("stays", &fake.url) };
-    let host = Host::new([off], options(tmp.path()));
+    let host = McpHost::new([off], options(tmp.path()));
     assert!(host.remotes().is_empty() && host.prune().unwrap().is_empty());
 }
 
@@ -501,11 +501,11 @@ fn servers_that_are_gone_leave_nothing_behind() {
 fn refreshing_clears_away_what_servers_have_left() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], options(tmp.path())).refresh(DEADLINE);
+    McpHost::new([spec("stays", &fake.url), spec("goes", &fake.url)], options(tmp.path())).refresh(DEADLINE);
     let goes = tmp.path().join("cache/mcp/goes");
     assert!(goes.exists());
     let (host, _) = host("stays", &fake.url, tmp.path());
-    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(1)));
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(RefreshOutcome::Fresh(1)));
     assert!(goes.exists(), "nothing was asked, so nothing is tidied");
     host.refresh(DEADLINE);
     assert!(!goes.exists());
@@ -535,7 +535,7 @@ fn what_is_approved_elsewhere_reaches_a_host_that_runs() {
         if !shared {
             elsewhere.cache = Some(tmp.path().join("other"));
         }
-        let b = Host::new([spec(label, &fake.url)], elsewhere);
+        let b = McpHost::new([spec(label, &fake.url)], elsewhere);
         b.refresh(DEADLINE);
         let entries = b.remotes()[0].entries();
         b.allow(label, &entries[0], Scope::Always).unwrap();
@@ -544,11 +544,15 @@ fn what_is_approved_elsewhere_reaches_a_host_that_runs() {
         assert!(remote.read(&old, "SKILL.md").unwrap().ends_with(b"# New\n"), "{label}");
         assert_eq!(fake.count("skills/get"), usize::from(!shared), "{label}");
         assert_eq!(remote.entries()[0], entries[0], "{label}");
-        // What is said of one skill takes nothing from the others.
+        // The problem of one skill does not affect the others.
         assert!(consent(tmp.path()).list().iter().all(|approval| !approval.changed), "{label}");
         assert_eq!(remote.read(&csv, "x.md").unwrap(), b"x", "{label}");
-        assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Changed(2)), "{label}: the catalog is another");
-        assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(2)), "{label}");
+        assert_eq!(
+            a.refresh_stale(DEADLINE)[0].outcome,
+            Ok(RefreshOutcome::Changed(2)),
+            "{label}: the catalog is another"
+        );
+        assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(RefreshOutcome::Fresh(2)), "{label}");
     }
 }
 
@@ -568,7 +572,8 @@ fn a_server_is_not_bothered_with_every_read_of_what_has_changed() {
     fake.set(|world| world.mode = Mode::HangsUp);
     assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
     fake.set(|world| world.mode = Mode::Silent);
-    let hasty = Host::new([spec("bothered", &fake.url).with_timeout(Duration::from_millis(300))], options(tmp.path()));
+    let hasty =
+        McpHost::new([spec("bothered", &fake.url).with_timeout(Duration::from_millis(300))], options(tmp.path()));
     assert!(matches!(hasty.remotes()[0].read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
 }
 
@@ -579,22 +584,22 @@ fn a_skill_that_was_asked_for_changes_the_catalog_once() {
     let (host, _) = host("told", &fake.url, tmp.path());
     host.refresh(DEADLINE);
     host.get("told", "skill://pdf/SKILL.md").unwrap();
-    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(1)), "it is what was listed");
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(RefreshOutcome::Fresh(1)), "it is what was listed");
     changed(&fake, "# New");
     host.get("told", "skill://pdf/SKILL.md").unwrap();
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Unchanged(1)));
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)));
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Unchanged(1)));
     changed(&fake, "# Newer");
     host.get("told", "skill://pdf/SKILL.md").unwrap();
-    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
-    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(1)));
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)));
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(RefreshOutcome::Fresh(1)));
 }
 
 #[test]
 fn a_server_that_cannot_be_used_is_named() {
     let (good, mut bad) = (spec("one", "https://a.example"), spec("two", "https://b.example"));
     bad.label = "../two".to_owned();
-    let host = Host::new([good.clone(), good, bad], HostOptions::default());
+    let host = McpHost::new([good.clone(), good, bad], McpHostOptions::default());
     assert_eq!(host.remotes().len(), 1);
     assert_eq!(host.diagnostics().len(), 2, "{:?}", host.diagnostics());
 }
@@ -604,9 +609,9 @@ fn inspecting_stops_at_the_first_lie() {
     let mut lying = Skill::new("pdf");
     lying.sent.insert("SKILL.md".to_owned(), b"evil".to_vec());
     let fake = Fake::start(Mode::Good, vec![lying, Skill::new("csv")]);
-    let report = Host::inspect(spec("inspect", &fake.url), false, DEADLINE).unwrap();
+    let report = McpHost::inspect(spec("inspect", &fake.url), false, DEADLINE).unwrap();
     assert_eq!((report.skills.len(), report.skills[0].files, fake.count("resources/read")), (2, Some(3), 0));
-    let report = Host::inspect(spec("inspect", &fake.url), true, DEADLINE).unwrap();
+    let report = McpHost::inspect(spec("inspect", &fake.url), true, DEADLINE).unwrap();
     assert_eq!((report.skills[0].verified, report.skills[0].diagnostics.len()), (0, 1), "{report:?}");
     assert_eq!((report.skills[1].verified, report.skills[1].diagnostics.len()), (3, 0), "{report:?}");
     assert!(!report.is_clean());

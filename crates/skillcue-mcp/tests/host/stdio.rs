@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use skillcue_mcp::host::{Host, HostOptions, Outcome, ServerSpec, ServerTransport};
+use skillcue_mcp::host::{McpHost, McpHostOptions, RefreshOutcome, ServerSpec, ServerTransport};
 
 use crate::fake::{Mode, Skill, World};
 
@@ -57,7 +57,7 @@ fn a_server() {
         writeln!(out, "{answer}").unwrap();
         out.flush().unwrap();
         if behaviour == "dies" && method == "skills/list" {
-            // Helpers and all of them would live on, if nobody saw to it.
+            // Helpers and their children would live on if they were not killed.
             std::process::exit(1);
         }
     }
@@ -98,9 +98,9 @@ fn a_program_is_spoken_to_and_ends_with_its_host() {
     for behaviour in ["good", "stays"] {
         let tmp = tempfile::tempdir().unwrap();
         let notes = tmp.path().join("notes");
-        let host = Host::new([spec("program", behaviour, &notes)], HostOptions::default());
+        let host = McpHost::new([spec("program", behaviour, &notes)], McpHostOptions::default());
         assert!(!notes.exists(), "it is not started before it is needed");
-        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)), "{behaviour}");
+        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)), "{behaviour}");
         let remote = host.remotes().remove(0);
         let entry = Arc::clone(&remote.entries()[0]);
         host.allow("program", &entry, skillcue::consent::Scope::Session).unwrap();
@@ -123,8 +123,8 @@ fn a_program_gets_neither_this_environment_nor_this_directory() {
         place.clone_from(&cwd);
         inherited.push(("LANG".to_owned(), "C".to_owned()));
         env.insert("LANG".to_owned(), "C.UTF-8".to_owned());
-        let host = Host::new([spec], HostOptions::default());
-        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+        let host = McpHost::new([spec], McpHostOptions::default());
+        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)));
         let place = cwd.unwrap_or_else(|| "/".into());
         assert!(lines(&notes).contains(&format!("cwd {}", place.display())), "{:?}", lines(&notes));
         // Cargo has set many more for this process.
@@ -138,8 +138,8 @@ fn a_program_gets_neither_this_environment_nor_this_directory() {
 #[ignore = "no test: the host that another kills"]
 fn a_host() {
     let Ok(notes) = std::env::var("HOST_NOTES") else { return println!("skipped: no test has started it") };
-    let host = Host::new([spec("program", "stays", Path::new(&notes))], HostOptions::default());
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    let host = McpHost::new([spec("program", "stays", Path::new(&notes))], McpHostOptions::default());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)));
     std::fs::write(format!("{notes}.ready"), "").unwrap();
     std::thread::sleep(Duration::from_secs(1000));
 }
@@ -165,8 +165,8 @@ fn a_program_ends_even_if_its_host_is_killed() {
 fn a_program_that_dies_is_started_once_more() {
     let tmp = tempfile::tempdir().unwrap();
     let notes = tmp.path().join("notes");
-    let host = Host::new([spec("dies", "dies", &notes)], HostOptions::default());
-    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    let host = McpHost::new([spec("dies", "dies", &notes)], McpHostOptions::default());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(RefreshOutcome::Changed(1)));
     let remote = host.remotes().remove(0);
     let entry = Arc::clone(&remote.entries()[0]);
     host.allow("dies", &entry, skillcue::consent::Scope::Session).unwrap();
@@ -182,7 +182,7 @@ fn a_program_that_does_not_answer_is_ended() {
     let tmp = tempfile::tempdir().unwrap();
     let notes = tmp.path().join("notes");
     let silent = spec("silent", "silent", &notes).with_timeout(Duration::from_millis(1500));
-    let host = Host::new([silent], HostOptions::default());
+    let host = McpHost::new([silent], McpHostOptions::default());
     let refused = host.refresh(DEADLINE).remove(0).outcome.unwrap_err();
     assert_eq!(refused, "no answer within 1500 ms");
     // The host still lives; the program does not.
@@ -194,7 +194,7 @@ fn a_program_that_does_not_answer_is_ended() {
 fn a_program_that_sends_too_much_is_ended() {
     let tmp = tempfile::tempdir().unwrap();
     let notes = tmp.path().join("notes");
-    let host = Host::new([spec("huge-program", "huge", &notes)], HostOptions::default());
+    let host = McpHost::new([spec("huge-program", "huge", &notes)], McpHostOptions::default());
     let refused = host.refresh(DEADLINE).remove(0).outcome.unwrap_err();
     assert_eq!(refused, "the server has closed the connection");
     all_end(&notes);
@@ -210,7 +210,7 @@ fn a_program_that_is_not_there_is_an_error() {
         inherited: Vec::new(),
         cwd: None,
     };
-    let host = Host::new([ServerSpec::new("nowhere", transport).unwrap()], HostOptions::default());
+    let host = McpHost::new([ServerSpec::new("nowhere", transport).unwrap()], McpHostOptions::default());
     let message = host.refresh(DEADLINE).remove(0).outcome.unwrap_err();
     assert!(message.starts_with("/nowhere/at-all cannot be started: "), "{message}");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use skillcue::Error;
 use skillcue::consent::Scope;
 use skillcue::remote::{RemoteEntry, RemoteError};
-use skillcue_mcp::host::Host;
+use skillcue_mcp::host::McpHost;
 
 use super::ConsentRequest;
 use crate::context::Context;
@@ -71,7 +71,7 @@ impl RemoteSubject {
     }
 }
 
-fn host(context: &Context) -> Result<&Host, CliError> {
+fn host(context: &Context) -> Result<&McpHost, CliError> {
     context.servers()?.ok_or_else(|| {
         CliError::failure("no_servers", "no MCP server is configured")
             .help("add one below [[mcp]] in skillcue.toml: name, and command or url")

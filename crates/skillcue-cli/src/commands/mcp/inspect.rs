@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
-use skillcue_mcp::host::{Host, ServerSpec, ServerTransport, SpecError};
+use skillcue_mcp::host::{McpHost, ServerSpec, ServerTransport, SpecError};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let spec = spec(&args.server, context)?;
-    let report = Host::inspect(spec, args.verify, MAX_DURATION).map_err(|error| {
+    let report = McpHost::inspect(spec, args.verify, MAX_DURATION).map_err(|error| {
         CliError::failure("mcp_server", error.to_string()).help("check that it runs and speaks MCP")
     })?;
     let skills = report.skills.iter().map(|skill| {
