@@ -4,7 +4,7 @@ use std::path::Path;
 
 use skillcue::catalog::plugin_roots;
 use skillcue::{Enablement, SkillRoot, Source};
-use skillcue_registry::{Disk, GitProgram, InstallableKind, RegistryLocation, Registry, RegistryState};
+use skillcue_registry::{Disk, GitProgram, InstallableKind, Registry, RegistryLocation, RegistryState};
 
 use crate::environment::Environment;
 

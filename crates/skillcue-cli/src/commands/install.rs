@@ -145,7 +145,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     let mut missing = registry.restore_plan()?;
     if missing.is_empty() {
         let document = json!({"origin": null, "commit": null, "installed": [], "skipped": []});
-        return context.report(Outcome::InstallChange, &document, || {
+        return context.report(Outcome::Done, &document, || {
             let lock = context.short_path(&registry.location().lock_file());
             Printout::of_remark(format!("everything that {lock} pins is there"))
         });
@@ -175,7 +175,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
 /// Returns the origin at the commit that the lock pins, whatever its reference means by now.
 fn pinned(missing: &MissingItem, registry: &Registry) -> Result<InstallOrigin, CliError> {
     let mut origin = InstallOrigin::parse(&missing.origin, registry.location().dir())?;
-    if let (InstallOrigin::GitProgram { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
+    if let (InstallOrigin::Git { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
         *reference = Some(commit.clone());
     }
     Ok(origin)
@@ -187,7 +187,7 @@ fn install(
     staging: &skillcue_registry::Staging,
     chosen: &[StagedItem],
     context: &Context,
-) -> Result<Report, CliError> {
+) -> Result<InstallReport, CliError> {
     let progress = crate::progress::ProgressIndicator::bar("checking and installing", chosen.len());
     let audit = |dir: &Path| {
         progress.step();
@@ -216,7 +216,12 @@ struct InstallProvenance {
     skipped: Vec<(String, String)>,
 }
 
-fn report(args: &Args, reports: &[Report], told: &InstallProvenance, context: &Context) -> Result<Outcome, CliError> {
+fn report(
+    args: &Args,
+    reports: &[InstallReport],
+    told: &InstallProvenance,
+    context: &Context,
+) -> Result<Outcome, CliError> {
     for note in reports.iter().flat_map(|report| &report.notes) {
         context.warn(note);
     }
@@ -231,7 +236,7 @@ fn report(args: &Args, reports: &[Report], told: &InstallProvenance, context: &C
         "installed": done.iter().map(|done| row(done)).collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
     });
-    context.report(Outcome::InstallChange, &document, || {
+    context.report(Outcome::Done, &document, || {
         let off: Vec<&str> =
             done.iter().filter(|done| done.enabled != Some(true)).map(|done| done.name.as_str()).collect();
         let are_off = (!off.is_empty()).then(|| {

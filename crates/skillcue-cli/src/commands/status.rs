@@ -91,7 +91,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         };
         let _ = writeln!(out, "{}  {said}", paint(style::NAME, "Sandbox"));
         let help = "`skillcue mcp inspect NAME` says more about a server";
-        let problems = host.map(Host::diagnostics).unwrap_or_default();
+        let problems = host.map(McpHost::diagnostics).unwrap_or_default();
         Printout::from(out).remarks(problems.iter().map(|found| warning("mcp_server", &found.message, help)))
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use skillcue_registry::{Registry, InstallStatus, VerifiedItem, DriftKind};
+use skillcue_registry::{DriftKind, InstallStatus, Registry, VerifiedItem};
 
 use crate::context::Context;
 use crate::error::CliError;

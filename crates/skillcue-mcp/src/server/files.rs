@@ -83,7 +83,10 @@ pub(super) fn read(view: &CatalogView, uri: &str) -> Result<ServedFile, ServeErr
 }
 
 /// Lists a directory of a skill: the skill, the directory's path below it, and its entries.
-pub(super) fn children<'v>(view: &'v CatalogView, uri: &str) -> Result<(&'v Skill, String, Vec<DirectoryEntry>), ServeError> {
+pub(super) fn children<'v>(
+    view: &'v CatalogView,
+    uri: &str,
+) -> Result<(&'v Skill, String, Vec<DirectoryEntry>), ServeError> {
     let trimmed = uri.strip_suffix('/').unwrap_or(uri);
     let (skill, path, children) =
         within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(

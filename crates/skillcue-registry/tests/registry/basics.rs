@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use skillcue_audit::{Audit, Rule, AuditSeverity};
+use skillcue_audit::{Audit, AuditSeverity, Rule};
 use skillcue_registry::{
     Disk, DriftKind, InstallStatus, InstallableKind, Registry, RegistryError, RegistryLocation, StagedItem, TrashReason,
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, Rule, AuditSeverity};
+use skillcue_audit::{Audit, AuditSeverity, Rule};
 use skillcue_registry::{Disk, FileChangeKind, Registry, RegistryError, UpdateOptions, UpdatePlan};
 
 use crate::support::{chosen, install, manifest, now, open, seen, tempdir};

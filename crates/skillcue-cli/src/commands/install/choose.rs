@@ -46,7 +46,7 @@ pub(super) fn show(found: &Survey, context: &Context) -> Result<Outcome, CliErro
         json!({"name": plugin.name, "description": plugin.description, "place": at, "skills": skills})
     });
     let document = json!({"skills": skills.collect::<Vec<_>>(), "plugins": plugins.collect::<Vec<_>>()});
-    context.report(Outcome::InstallChange, &document, || {
+    context.report(Outcome::Done, &document, || {
         let mut out = String::new();
         for skill in &found.skills {
             let _ = writeln!(out, "{}", line(&skill.name, &described(skill), context));

@@ -1,4 +1,4 @@
-//! Fetcher, with signs of life.
+//! Fetching, with progress on the terminal.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -25,7 +25,7 @@ impl Fetcher {
     pub(crate) fn fetch(&self, origin: &InstallOrigin, into: &Path) -> Result<Fetched, CliError> {
         cancel_on_signal();
         let signs =
-            FetchProgress { shown: Mutex::new(progress::ProgressIndicator::spinner(format!("fetching {origin}"))) };
+            TerminalProgress { shown: Mutex::new(progress::ProgressIndicator::spinner(format!("fetching {origin}"))) };
         FETCHING.store(true, Ordering::SeqCst);
         let fetched = fetch(origin, into, &Disk::default(), &FetchLimits::default(), &self.git, &signs);
         FETCHING.store(false, Ordering::SeqCst);
@@ -57,12 +57,12 @@ fn cancel_on_signal() {
 }
 
 /// The progress of a fetch, on the terminal.
-struct FetchProgress {
+struct TerminalProgress {
     shown: Mutex<progress::ProgressIndicator>,
 }
 
-impl Progress for FetchProgress {
-    fn cancelled(&self) -> bool {
+impl FetchProgress for TerminalProgress {
+    fn is_cancelled(&self) -> bool {
         SIGNALLED.load(Ordering::SeqCst) != 0
     }
 
