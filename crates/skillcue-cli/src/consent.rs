@@ -56,7 +56,6 @@ fn asked_now(row: &Consent, dir: &SkillDir, context: &Context) -> Option<Questio
     let permissions = &row.permissions.asked;
     match &row.subject {
         Subject::Script { path, .. } => context.runner(false).ok()?.script_question(dir, path, permissions).ok(),
-        Subject::Toolset { .. } => context.runner(false).ok()?.toolset_question(dir, permissions).ok(),
         subject => Question::for_skill(dir, subject.clone()).ok(),
     }
 }

@@ -66,19 +66,11 @@ pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
         let address = address.or(asked.subject.skill()).unwrap_or_default();
         return Some(format!("look at the skill, then: skillcue allow {}", Shown(address)));
     }
-    if let Some(ToolError::NotGranted { skill, .. }) = error.downcast_ref() {
-        return Some(allow_runtime(skill));
-    }
     let started = match error.downcast_ref() {
         Some(ToolError::Start(error)) => Some(error),
         _ => error.downcast_ref(),
     };
     of_code(ExecError::code(started?)).map(str::to_owned)
-}
-
-/// Returns the command that allows a skill's toolsets the program that runs them.
-fn allow_runtime(skill: &str) -> String {
-    format!("look at the skill, then: skillcue allow {}; the program has to be installed, too", Shown(skill))
 }
 
 /// Returns the command that switches skills on, for every message that says that one is off.
@@ -136,7 +128,6 @@ fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
         Code::Named("module_not_found") if found.message.contains("the package `zod`") => {
             Some(Cow::Borrowed("run `skillcue toolset setup` once, or install zod in the skill's directory"))
         }
-        Code::Named("not_granted") => Some(Cow::Owned(allow_runtime(&found.path.as_deref()?.to_string_lossy()))),
         Code::Named(word) => of_code(word).map(Cow::Borrowed),
         _ => None,
     }
@@ -236,8 +227,5 @@ mod tests {
         let start = ToolError::Start(ExecError::NoEngine);
         assert!(for_models(&start).unwrap().contains("--features full"));
         assert_eq!(hint_of(&start), hint_of(&ExecError::NoEngine));
-        let denied = ToolError::NotGranted { skill: name(), runtime: skillcue_toolset::Runtime::Node };
-        assert!(hint_of(&denied).unwrap().contains("skillcue allow pdf"));
-        assert_eq!(hint_of(&denied), hint_of(&Diagnostic::of(&denied, Severity::Error).at("pdf")));
     }
 }

@@ -60,18 +60,8 @@ impl Runner {
         path: &str,
         permissions: &Permissions,
     ) -> Result<Question, ConsentError> {
-        self.question(dir, Subject::script(dir, path), &script_permissions(permissions))
-    }
-
-    /// Asks for permissions for a skill's toolsets, for the skill's content as it is now. Refuses what would undo the
-    /// sandbox.
-    pub fn toolset_question(&self, dir: &SkillDir, permissions: &Permissions) -> Result<Question, ConsentError> {
-        self.question(dir, Subject::toolset(dir), permissions)
-    }
-
-    fn question(&self, dir: &SkillDir, subject: Subject, asked: &Permissions) -> Result<Question, ConsentError> {
-        let permissions = self.rules().resolve(dir, asked)?;
-        Ok(Question::for_skill(dir, subject)?.with_permissions(permissions))
+        let permissions = self.rules().resolve(dir, permissions)?;
+        Ok(Question::for_skill(dir, Subject::script(dir, path))?.with_permissions(permissions))
     }
 
     /// Returns the paths that permissions ask for, absolute, but with the links on the way to what they mean.
@@ -300,14 +290,9 @@ impl Drop for RunSlot {
     }
 }
 
-/// Returns a skill's permissions without the one that is only for toolsets: the program that runs them.
-fn script_permissions(permissions: &Permissions) -> Permissions {
-    Permissions { runtime: None, ..permissions.clone() }
-}
-
-/// Returns the permissions that a skill asks for, if some of them are for scripts.
+/// Returns the permissions that a skill asks for, if there are any.
 fn requested_permissions<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions> {
-    request.manifest.permissions().filter(|permissions| !script_permissions(permissions).is_empty())
+    request.manifest.permissions().filter(|permissions| !permissions.is_empty())
 }
 
 #[cfg(test)]
@@ -317,20 +302,9 @@ mod tests {
 
     use skillcue_base::ErrorInfo as _;
     use skillcue_catalog::consent::{Answer, ConsentStore, Scope};
-    use skillcue_format::{FileKind, Parsed, Runtime};
+    use skillcue_format::{FileKind, Parsed};
 
     use super::*;
-
-    #[test]
-    fn the_runtime_of_toolsets_is_not_asked_for_scripts() {
-        let tmp = tempfile::tempdir().unwrap();
-        let dir = SkillDir::open("a", tmp.path()).unwrap();
-        let all = Permissions { network: true, runtime: Some(Runtime::Node), ..Permissions::default() };
-        let runner = Runner::new(Launcher::new("/none"), RunnerOptions::default());
-        let script = runner.script_question(&dir, "run.sh", &all).unwrap();
-        assert_eq!((script.permissions.asked.runtime, script.permissions.asked.network), (None, true));
-        assert_eq!(runner.toolset_question(&dir, &all).unwrap().permissions.asked, all);
-    }
 
     /// A gate that allows what it was asked about first, and replaces a file right after it was asked: as another
     /// process may.
@@ -389,7 +363,7 @@ mod tests {
         let is_allowed = || runner.consent().answer(&asked()).is_allowed();
         runner.consent().remember(&asked(), Scope::Always).unwrap();
         assert!(is_allowed());
-        assert!(!runner.consent().answer(&runner.toolset_question(&dir, &network).unwrap()).is_allowed());
+        assert!(!runner.consent().answer(&Question::for_skill(&dir, Subject::toolset(&dir)).unwrap()).is_allowed());
         fs::create_dir(tmp.path().join(".git")).unwrap();
         fs::write(tmp.path().join(".git/hook"), "1").unwrap();
         assert!(!is_allowed(), "this can be executed, too");

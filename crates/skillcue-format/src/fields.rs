@@ -13,7 +13,7 @@ pub(crate) use self::keys::{is_field, is_list, is_mapping};
 pub(crate) use self::listing::listing;
 use crate::manifest::{DeclaredScript, RareFields, TextList};
 use crate::node::{Node, Value, is_repeated};
-use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Runtime, SkillName, Span, write, yaml};
+use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, SkillName, Span, write, yaml};
 use skillcue_base::visible;
 
 /// The text that a tree came from, so that diagnostics can point into it.
@@ -334,7 +334,7 @@ impl ManifestReader<'_, '_> {
     }
 
     fn permissions(&mut self, node: Option<&Node<'_>>) -> Option<Permissions> {
-        const PARTS: &str = "a mapping of read, write, network, env and runtime";
+        const PARTS: &str = "a mapping of read, write, network and env";
         let node = node.filter(|node| !node.is_null())?;
         let Value::Map(entries) = &node.value else {
             self.ignored_type(node, "permissions", PARTS);
@@ -347,12 +347,6 @@ impl ManifestReader<'_, '_> {
                 "write" => asked.write = self.list(Some(value), "permissions.write", ListSyntax::No),
                 "network" => asked.network = self.boolean(Some(value), "permissions.network", false),
                 "env" => asked.env = self.list(Some(value), "permissions.env", ListSyntax::Commas),
-                "runtime" => {
-                    asked.runtime = value.as_str().and_then(Runtime::named);
-                    if asked.runtime.is_none() && !value.is_null() {
-                        self.ignored_type(value, "permissions.runtime", "node, bun or deno");
-                    }
-                }
                 other => {
                     let message = format!("`permissions` has no part called `{}`; it is ignored", truncated(other, 40));
                     self.diagnostics.push(

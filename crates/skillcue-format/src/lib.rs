@@ -44,7 +44,7 @@ pub use manifest::{DeclaredScript, Manifest, Triggers};
 pub use name::{MAX_NAME, NameError, SkillName};
 pub use node::{ByteRange, Node, Value};
 pub use parsed::{DiscoveryInfo, FileKind, ListingFields, MAX_FILE, Parsed, YamlText, not_utf8};
-pub use permissions::{Permissions, Runtime};
+pub use permissions::Permissions;
 pub use repair::Edit;
 pub use tokens::Tokens;
 pub use validate::validate;

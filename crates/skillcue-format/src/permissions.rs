@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::manifest::TextList;
 
-/// The permissions that a skill's scripts and toolsets ask for beyond those that the sandbox gives every skill. Asking
+/// The permissions that a skill's scripts ask for beyond those that the sandbox gives every skill. Asking
 /// grants nothing: a person does.
 ///
 /// ```
@@ -25,42 +25,12 @@ pub struct Permissions {
     pub network: bool,
     /// Variables of the user's environment to see.
     pub env: TextList,
-    /// The program that runs the toolsets, if not the embedded engine.
-    pub runtime: Option<Runtime>,
-}
-
-/// A program that runs toolsets which need more than the embedded engine has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Runtime {
-    /// Node.js.
-    Node,
-    /// Bun.
-    Bun,
-    /// Deno.
-    Deno,
 }
 
 impl Permissions {
     /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Permissions::default()
-    }
-}
-
-impl Runtime {
-    /// Returns the program's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Runtime::Node => "node",
-            Runtime::Bun => "bun",
-            Runtime::Deno => "deno",
-        }
-    }
-
-    /// Returns the runtime of that name.
-    pub fn named(name: &str) -> Option<Runtime> {
-        [Runtime::Node, Runtime::Bun, Runtime::Deno].into_iter().find(|runtime| runtime.name() == name)
     }
 }
 
@@ -76,7 +46,6 @@ impl fmt::Display for Permissions {
             many("writing", "writing", &self.write),
             self.network.then(|| "the network".to_owned()),
             many("the variable", "the variables", &self.env),
-            self.runtime.map(|runtime| format!("running its tools in {}", runtime.name())),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.write_str(if parts.is_empty() { "nothing" } else { "" })?;

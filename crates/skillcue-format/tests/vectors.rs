@@ -122,24 +122,23 @@ fn extensions_are_read_in_both_places() {
 #[test]
 fn permissions_are_asked_for_in_either_place() {
     let of = |yaml: &'static str| Parsed::front_matter(yaml, 2, FileKind::Markdown);
-    let top = of(
-        "name: a\ndescription: d\npermissions:\n  read: [~/notes]\n  write: out\n  network: true\n  env: A, B\n  runtime: node\n",
-    );
+    let top =
+        of("name: a\ndescription: d\npermissions:\n  read: [~/notes]\n  write: out\n  network: true\n  env: A, B\n");
     let below = of("name: a\ndescription: d\nmetadata:\n  permissions:\n    network: true\n");
     let asked = top.manifest.as_ref().unwrap().permissions().unwrap();
-    assert_eq!(
-        asked.to_string(),
-        "reading ~/notes, writing out, the network, the variables A, B, running its tools in node"
-    );
+    assert_eq!(asked.to_string(), "reading ~/notes, writing out, the network, the variables A, B");
     assert!(below.manifest.unwrap().permissions().unwrap().network);
     assert!(of("name: a\ndescription: d\npermissions: {network: false}\n").manifest.unwrap().permissions().is_none());
 
-    let odd = of("name: a\ndescription: d\npermissions:\n  runtime: ruby\n  root: true\n");
+    let odd = of("name: a\ndescription: d\npermissions:\n  runtime: node\n  root: true\n");
     assert!(odd.manifest.unwrap().permissions().is_none());
     let found: Vec<_> = odd.diagnostics.iter().map(|found| &*found.message).collect();
     assert_eq!(
         found,
-        ["`permissions.runtime` should be node, bun or deno", "`permissions` has no part called `root`; it is ignored"]
+        [
+            "`permissions` has no part called `runtime`; it is ignored",
+            "`permissions` has no part called `root`; it is ignored"
+        ]
     );
     let list = of("name: a\ndescription: d\npermissions: [network]\n");
     assert!(list.manifest.unwrap().permissions().is_none(), "nothing is guessed here");

@@ -69,7 +69,7 @@ impl HostPrograms {
 
     /// Returns the tools of toolsets, for models.
     pub fn toolset_tools(&self) -> ToolsetTools {
-        ToolsetTools::new(Arc::clone(&self.toolsets), self.runner(false))
+        ToolsetTools::new(Arc::clone(&self.toolsets))
     }
 }
 

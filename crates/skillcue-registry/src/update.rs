@@ -80,7 +80,7 @@ pub struct FieldChange {
 pub struct PermissionChange {
     /// The skill's name.
     pub skill: String,
-    /// The permission: `read PATH`, `write PATH`, `network`, `env NAME`, `runtime NAME`.
+    /// The permission: `read PATH`, `write PATH`, `network`, `env NAME`.
     pub permission: String,
     /// Whether it would request more than now.
     pub widened: bool,
@@ -321,7 +321,6 @@ fn asked(permissions: &Permissions) -> BTreeSet<String> {
     asked.extend(of("write", &permissions.write));
     asked.extend(of("env", &permissions.env));
     asked.extend(permissions.network.then(|| "network".to_owned()));
-    asked.extend(permissions.runtime.map(|runtime| format!("runtime {}", runtime.name())));
     asked
 }
 

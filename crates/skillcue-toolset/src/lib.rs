@@ -45,8 +45,8 @@
 //! skill see. Results and definitions cross the pipe by functions that scripts cannot replace, so they cannot spoof
 //! answers, and no two skills share anything.
 //!
-//! What it does not do: look at the environment, print, decide what is granted, or run anything because a skill was
-//! discovered, matched or loaded.
+//! What it does not do: look at the environment, print, give tools anything beyond the sandbox, or run anything because
+//! a skill was discovered, matched or loaded.
 
 #![warn(missing_docs)]
 
@@ -61,7 +61,6 @@ pub mod packages;
 mod place;
 mod provider;
 mod resolve;
-mod runtime;
 mod schema;
 #[cfg(feature = "engine")]
 mod strip;
@@ -75,7 +74,7 @@ pub use engine::engine;
 pub use measure::{MeasureError, Measured, measure};
 pub use message::Level;
 pub use provider::ToolsetTools;
-pub use subject::{CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
+pub use subject::{CallContext, Limits, Offered, Options, Subject, ToolError, ToolResult, ToolSpec};
 pub use toolsets::Toolsets;
 
 /// The largest module.

@@ -22,10 +22,6 @@ pub(crate) enum ToChild {
     Abort(Abort),
     /// The answer to [`FromChild::Module`] or [`FromChild::Source`].
     Module(ModuleAnswer),
-    /// Strip the types off a text: for runtimes that cannot.
-    Strip(Strip),
-    /// The answer to [`FromChild::Strip`].
-    Stripped(Stripped),
 }
 
 /// What the child says.
@@ -50,10 +46,6 @@ pub(crate) enum FromChild {
     Aborted(Aborted),
     /// A line for the log.
     Log(Log),
-    /// The answer to [`ToChild::Strip`].
-    Stripped(Stripped),
-    /// A runtime that opens files itself asks to have their types stripped.
-    Strip(Strip),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,9 +68,6 @@ pub(crate) struct Load {
     /// the rest of a start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) schemas: Vec<(String, Box<RawValue>)>,
-    /// Where the files are, for runtimes that open them themselves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) packages: Option<String>,
 }
 
 /// One toolset of the manifest: `toolsets/index:HelloToolset`.
@@ -174,9 +163,6 @@ pub(crate) struct Refused {
 pub(crate) struct Ready {
     pub(crate) tools: Vec<Defined>,
     pub(crate) findings: Vec<WireDiagnostic>,
-    /// Files that a runtime has opened itself.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) files: Vec<String>,
 }
 
 /// A tool as its module defines it.
@@ -320,19 +306,4 @@ impl Level {
             Level::Error => "error",
         }
     }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Strip {
-    pub(crate) id: u64,
-    pub(crate) path: String,
-    pub(crate) text: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Stripped {
-    pub(crate) id: u64,
-    pub(crate) text: Option<String>,
-    #[serde(default)]
-    pub(crate) finding: Option<WireDiagnostic>,
 }

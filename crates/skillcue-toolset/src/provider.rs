@@ -6,16 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
-use skillcue::catalog::{FileListing, SkillDir};
-use skillcue::consent;
+use skillcue::catalog::FileListing;
 use skillcue::tools::{
     Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
 use skillcue::{Catalog, Diagnostic, Skill, Skillcue};
 use skillcue_base::{ErrorInfo as _, Shown};
-use skillcue_exec::{Runner, find_program};
 
-use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};
+use crate::{CallContext, Offered, Subject, ToolError, ToolResult, Toolsets};
 
 /// Between a skill's name and its tool's id.
 const BETWEEN: &str = "__";
@@ -33,19 +31,18 @@ const SCRIPTS: &str = "run_skill_script";
 #[derive(Debug)]
 pub struct ToolsetTools {
     toolsets: Arc<Toolsets>,
-    runner: Runner,
 }
 
 impl ToolsetTools {
-    /// Runs tools with `toolsets`; what people have granted, and where programs are, `runner` knows.
-    pub fn new(toolsets: Arc<Toolsets>, runner: Runner) -> ToolsetTools {
-        ToolsetTools { toolsets, runner }
+    /// Runs tools with `toolsets`.
+    pub fn new(toolsets: Arc<Toolsets>) -> ToolsetTools {
+        ToolsetTools { toolsets }
     }
 
     /// What a skill's toolsets offer; nothing if it has none. Evaluates them, in the sandbox, if they have changed.
     pub fn offered(&self, skill: &Skill) -> Option<Arc<Offered>> {
         let dir = skill.dir();
-        Some(self.toolsets.tools(&self.subject(skill, &dir)?))
+        Some(self.toolsets.tools(&ToolsetTools::subject(skill, &dir)?))
     }
 
     /// The skills with a tool of this id, by name, and those whose toolsets could not all be looked at. Evaluates, in the
@@ -64,43 +61,12 @@ impl ToolsetTools {
     }
 
     /// The skill as what runs it needs it; nothing if it has no toolsets or is not on this machine.
-    fn subject<'s>(&self, skill: &'s Skill, dir: &'s std::path::Path) -> Option<Subject<'s>> {
+    fn subject<'s>(skill: &'s Skill, dir: &'s std::path::Path) -> Option<Subject<'s>> {
         let manifest = skill.manifest();
         if skill.server().is_some() || manifest.toolsets().len() == 0 {
             return None;
         }
-        let runtime = manifest.permissions().and_then(|asked| asked.runtime);
-        Some(Subject {
-            version: manifest.version(),
-            runtime: runtime.into(),
-            // The embedded engine could make no use of anything.
-            granted: runtime.and_then(|_| self.granted(skill, dir)).unwrap_or_default(),
-            ..Subject::new(skill.name(), dir, manifest.toolsets())
-        })
-    }
-
-    /// Returns the consent to the skill's toolsets as they are now.
-    fn granted(&self, skill: &Skill, dir: &std::path::Path) -> Option<Granted> {
-        let asked = skill.manifest().permissions()?;
-        let dir = SkillDir::open(skill.name(), dir).ok()?;
-        if !self.runner.consent().knows(&consent::Subject::toolset(&dir)) {
-            return None;
-        }
-        let options = self.runner.options();
-        let question = self.runner.toolset_question(&dir, asked).ok()?;
-        if !self.runner.consent().answer(&question).is_allowed() {
-            return None;
-        }
-        let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
-        Some(Granted {
-            content: Some(question.content),
-            program: find_program(asked.runtime?.name(), &options.path),
-            names: self.runner.named_paths(&dir, asked),
-            read: question.permissions.read_paths,
-            write: question.permissions.write_paths,
-            network: asked.network,
-            env: options.environment.iter().filter(|(name, _)| is_granted(name)).cloned().collect(),
-        })
+        Some(Subject::new(skill.name(), dir, manifest.toolsets()))
     }
 
     /// What the loaded skills offer.
@@ -128,7 +94,7 @@ impl ToolsetTools {
         let known = loaded.iter().filter_map(|name| {
             let skill = for_model(catalog, name).ok()?;
             let dir = skill.dir();
-            Some((skill, self.toolsets.known(&self.subject(skill, &dir)?)?))
+            Some((skill, self.toolsets.known(&ToolsetTools::subject(skill, &dir)?)?))
         });
         let known: Vec<_> = known.collect();
         let has = |offered: &Offered| offered.tools.iter().any(|tool| tool.id == name);
@@ -219,7 +185,7 @@ impl ToolProvider for ToolsetTools {
             return not_there(skills, &catalog, name, &offered, &known, context);
         };
         let dir = tool.skill.dir();
-        let subject = self.subject(tool.skill, &dir)?;
+        let subject = ToolsetTools::subject(tool.skill, &dir)?;
         let told = AtomicU32::new(0);
         let call = CallContext {
             session_id: context.session,

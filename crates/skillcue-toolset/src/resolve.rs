@@ -64,8 +64,8 @@ const BUILTINS: &[&str] = &[
     "worker_threads",
     "zlib",
 ];
-const RUNTIME_HELP: &str = "toolsets run in an engine of their own; for node's modules and CommonJS packages ask for \
-                            `permissions: {runtime: node}` in SKILL.md";
+const ENGINE_HELP: &str = "toolsets run in an embedded engine, which has ES modules and none of node's; use a package of \
+                           ES modules, or do it in a script of the skill";
 
 /// Finds and reads modules of one skill.
 pub(crate) struct Resolver {
@@ -146,31 +146,10 @@ impl Resolver {
             && !self.is_module(id, &text)
         {
             let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
-            return Err(refused(message, RUNTIME_HELP));
+            return Err(refused(message, ENGINE_HELP));
         }
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         Ok(Source { kind, text })
-    }
-
-    /// Notes files that a runtime has opened itself, so that it is seen when they change.
-    pub(crate) fn note(&mut self, files: &[String]) {
-        for file in files.iter().take(crate::MAX_MODULES) {
-            let below = |door: &SkillDir| Some(Path::new(file).strip_prefix(door.path()).ok()?.to_str()?.to_owned());
-            let found = match (below(&self.skill), self.packages.as_ref().and_then(below)) {
-                (Some(path), _) => {
-                    self.skill.read_stamped(&path, MAX_MODULE_BYTES as u64).ok().map(|read| (path, read))
-                }
-                (None, Some(path)) => {
-                    let packages = self.packages.as_ref();
-                    let read = packages.and_then(|door| door.read_stamped(&path, MAX_MODULE_BYTES as u64).ok());
-                    read.map(|read| (format!("{PACKAGES}{path}"), read))
-                }
-                (None, None) => None,
-            };
-            if let Some((id, (text, stamp))) = found {
-                self.seen.read(&id, stamp, &text);
-            }
-        }
     }
 
     fn door<'i>(&self, id: &'i str) -> Found<(&SkillDir, &'static str, &'i str)> {
@@ -204,7 +183,7 @@ impl Resolver {
             ));
         }
         if let Some(builtin) = specifier.strip_prefix("node:") {
-            return Err(refused(format!("`node:{builtin}` is a module of node"), RUNTIME_HELP));
+            return Err(refused(format!("`node:{builtin}` is a module of node"), ENGINE_HELP));
         }
         if let Some((scheme, _)) = specifier.split_once(':')
             && !scheme.contains('/')
@@ -220,7 +199,7 @@ impl Resolver {
         }
         let first = specifier.split('/').next().unwrap_or(specifier);
         if BUILTINS.contains(&first) {
-            return Err(refused(format!("`{specifier}` is a module of node"), RUNTIME_HELP));
+            return Err(refused(format!("`{specifier}` is a module of node"), ENGINE_HELP));
         }
         let path = path.to_owned();
         self.bare(prefix, &path, specifier)
@@ -290,7 +269,7 @@ impl Resolver {
             let Some(target) = package::exported(exports, &key) else {
                 return Err(missing(
                     format!("the package at `{root}` exports no `{key}` as an ES module"),
-                    Some(RUNTIME_HELP.into()),
+                    Some(ENGINE_HELP.into()),
                 ));
             };
             return self.target(prefix, &root, &target, specifier).map(Some);
@@ -401,7 +380,7 @@ impl Resolver {
             "cjs" | "cts" => {
                 return Err(refused(
                     format!("`{specifier}` is a CommonJS module; only ES modules can be loaded"),
-                    RUNTIME_HELP,
+                    ENGINE_HELP,
                 ));
             }
             _ => {}

@@ -13,7 +13,7 @@ use oxc_allocator::Allocator;
 use oxc_parser::{Parser, ParserReturn};
 use oxc_span::SourceType;
 
-use crate::message::{Strip, Stripped, WireDiagnostic};
+use crate::message::WireDiagnostic;
 
 /// The deepest nesting of brackets that is parsed: the parser calls itself for each.
 const NESTING: usize = 1_000;
@@ -55,13 +55,8 @@ fn place(text: &str, offset: usize) -> (u32, u32) {
     (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }
 
-/// The text without its types.
-pub(crate) fn strip(text: &str) -> Result<String, SyntaxError> {
-    strip_mapped(text).map(|(text, _)| text)
-}
-
 /// The text without its types, and which of its bytes were which.
-pub(crate) fn strip_mapped(text: &str) -> Result<(String, Vec<(usize, usize)>), SyntaxError> {
+pub(crate) fn strip(text: &str) -> Result<(String, Vec<(usize, usize)>), SyntaxError> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text, SourceType::ts())?;
     let edits = blank::edits(text, &parsed.program)?;
@@ -71,14 +66,6 @@ pub(crate) fn strip_mapped(text: &str) -> Result<(String, Vec<(usize, usize)>), 
 /// What is wrong with a text that should be JavaScript, as far as its syntax goes.
 pub(crate) fn check(text: &str) -> Option<SyntaxError> {
     parse(&Allocator::default(), text, SourceType::mjs()).err()
-}
-
-/// Answers a host whose runtime cannot strip types.
-pub(crate) fn answer(asked: &Strip) -> Stripped {
-    match strip(&asked.text) {
-        Ok(text) => Stripped { id: asked.id, text: Some(text), finding: None },
-        Err(error) => Stripped { id: asked.id, text: None, finding: Some(error.in_file(&asked.path)) },
-    }
 }
 
 fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Result<ParserReturn<'a>, SyntaxError> {

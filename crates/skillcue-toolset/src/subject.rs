@@ -1,13 +1,11 @@
 //! What a caller says, and what it gets.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use skillcue_base::ErrorInfo;
-use skillcue_catalog::ContentId;
 use skillcue_exec::{ExecError, Launcher, SandboxReport};
 use skillcue_format::Diagnostic;
 
@@ -67,91 +65,21 @@ impl Default for Limits {
     }
 }
 
-/// What runs a skill's toolsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Runtime {
-    /// The engine inside of our own binary: no files, no network, no modules of node.
-    #[default]
-    Embedded,
-    /// `node`, in a sandbox.
-    Node,
-    /// `bun`, in a sandbox.
-    Bun,
-    /// `deno`, in a sandbox.
-    Deno,
-}
-
-impl Runtime {
-    /// `embedded`, `node`, `bun` or `deno`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Runtime::Embedded => "embedded",
-            Runtime::Node => "node",
-            Runtime::Bun => "bun",
-            Runtime::Deno => "deno",
-        }
-    }
-}
-
-impl From<Option<skillcue_format::Runtime>> for Runtime {
-    fn from(asked: Option<skillcue_format::Runtime>) -> Runtime {
-        match asked {
-            None => Runtime::Embedded,
-            Some(skillcue_format::Runtime::Node) => Runtime::Node,
-            Some(skillcue_format::Runtime::Bun) => Runtime::Bun,
-            Some(skillcue_format::Runtime::Deno) => Runtime::Deno,
-        }
-    }
-}
-
-/// What the user has granted a skill's toolsets beyond the sandbox. Only a runtime other than the embedded engine can
-/// make use of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Granted {
-    /// The content of the skill that it was granted for. A process that was started for other content is not kept.
-    pub content: Option<ContentId>,
-    /// Other names of what may be read or written, with links in them.
-    pub names: Vec<PathBuf>,
-    /// The program of the runtime, if the user has granted it: the path of `node`.
-    pub program: Option<PathBuf>,
-    /// Paths that may be read.
-    pub read: Vec<PathBuf>,
-    /// Paths that may be written.
-    pub write: Vec<PathBuf>,
-    /// Whether the network may be used.
-    pub network: bool,
-    /// Variables of the environment.
-    pub env: Vec<(OsString, OsString)>,
-}
-
 /// Whose tools are meant.
 #[derive(Debug, Clone)]
 pub struct Subject<'s> {
     /// The skill's name.
     pub name: &'s str,
-    /// Its version.
-    pub version: Option<&'s str>,
     /// Its directory.
     pub dir: &'s Path,
     /// Its toolsets, as the manifest has them: `toolsets/index:HelloToolset`.
     pub toolsets: Vec<String>,
-    /// What runs them.
-    pub runtime: Runtime,
-    /// What is granted.
-    pub granted: Granted,
 }
 
 impl<'s> Subject<'s> {
-    /// A skill whose toolsets run in the embedded engine.
+    /// A skill and its toolsets.
     pub fn new(name: &'s str, dir: &'s Path, toolsets: impl IntoIterator<Item = impl Into<String>>) -> Subject<'s> {
-        Subject {
-            name,
-            version: None,
-            dir,
-            toolsets: toolsets.into_iter().map(Into::into).collect(),
-            runtime: Runtime::Embedded,
-            granted: Granted::default(),
-        }
+        Subject { name, dir, toolsets: toolsets.into_iter().map(Into::into).collect() }
     }
 }
 
@@ -318,15 +246,6 @@ pub enum ToolError {
         id: String,
         /// What it said.
         reason: String,
-    },
-    /// The skill asks for a runtime that nobody has granted, or that is not there.
-    #[error("the toolsets of `{skill}` ask for {}, which is not granted", runtime.name())]
-    #[info(code = "not_granted", hint = "grant the skill its runtime, and see that the program is installed")]
-    NotGranted {
-        /// The skill.
-        skill: String,
-        /// The runtime.
-        runtime: Runtime,
     },
     /// No process could be started.
     #[error(transparent)]

@@ -17,9 +17,7 @@ use crate::message::{Defined, Entry, Load, Ready, WireDiagnostic};
 use crate::place;
 use crate::resolve::{Resolver, Seen};
 use crate::schema::Schema;
-use crate::subject::{
-    CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec,
-};
+use crate::subject::{CallContext, Limits, Offered, Options, Subject, ToolError, ToolResult, ToolSpec};
 use crate::warm::{Loaded, Warm};
 
 /// What the engine's process needs beyond what scripts may allocate: its stacks, its code, the parser's trees.
@@ -44,7 +42,8 @@ pub struct Toolsets {
 
 struct Inner {
     options: Options,
-    slots: Mutex<HashMap<Key, Arc<Slot>>>,
+    /// By the skill's directory.
+    slots: Mutex<HashMap<PathBuf, Arc<Slot>>>,
     coming: Arc<Coming>,
     /// This very value, for the thread that ends idle processes.
     own: Weak<Inner>,
@@ -84,12 +83,6 @@ impl Drop for Expected {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    dir: PathBuf,
-    runtime: Runtime,
-}
-
 #[derive(Default)]
 struct Slot {
     /// Held while a child is started, so that nobody starts a second one.
@@ -101,20 +94,6 @@ struct State {
     known: Option<Arc<Known>>,
     warm: Option<Arc<Warm>>,
     checked: Option<Instant>,
-    /// The grant under which the rest was found out.
-    granted: Granted,
-}
-
-impl State {
-    /// Ends the process, with the calls in it, and forgets all that is known, if something else is granted now.
-    fn see_granted(&mut self, now: &Granted) {
-        if self.granted != *now {
-            if let Some(warm) = self.warm.take() {
-                warm.kill();
-            }
-            *self = State { granted: now.clone(), ..State::default() };
-        }
-    }
 }
 
 /// What is known of a skill's tools.
@@ -273,8 +252,7 @@ impl Toolsets {
     }
 
     fn slot(&self, subject: &Subject<'_>) -> Arc<Slot> {
-        let key = Key { dir: subject.dir.to_path_buf(), runtime: subject.runtime };
-        Arc::clone(lock(&self.inner.slots).entry(key).or_default())
+        Arc::clone(lock(&self.inner.slots).entry(subject.dir.to_path_buf()).or_default())
     }
 }
 
@@ -289,7 +267,6 @@ impl Inner {
 
     /// What is known of a skill's tools without evaluating anything. Forgets what is no longer so.
     fn found(&self, subject: &Subject<'_>, state: &mut State) -> Option<Arc<Known>> {
-        state.see_granted(&subject.granted);
         if let Some(known) = &state.known
             && known.asked == subject.toolsets
         {
@@ -308,7 +285,7 @@ impl Inner {
             state.known = None;
             state.warm = None;
         }
-        let dir = self.options.cache_dir.as_ref().filter(|_| subject.runtime == Runtime::Embedded)?;
+        let dir = self.options.cache_dir.as_ref()?;
         let kept = cache::read(dir, &self.doors(subject), &subject.toolsets)?;
         let known = Arc::new(Known::of(subject, kept.ready.clone(), Some(Arc::new(kept)), Vec::new()));
         state.known = Some(Arc::clone(&known));
@@ -366,12 +343,8 @@ impl Inner {
                     let read = Kept::of(&self.doors(subject), &subject.toolsets, Vec::new(), &seen).map(Arc::new);
                     let mut known = Known::of(subject, ready, read, stuck);
                     // What takes long to fail is tried less often.
-                    let pause = begun.elapsed() * 4;
                     if known.findings.iter().any(is_passing) {
-                        known.retry = Some(Instant::now() + self.options.limits.retry.max(pause));
-                    } else if subject.runtime != Runtime::Embedded && known.findings.iter().any(is_missing) {
-                        // Other runtimes resolve modules themselves: where they looked is not known here.
-                        known.retry = Some(Instant::now() + pause);
+                        known.retry = Some(Instant::now() + self.options.limits.retry.max(begun.elapsed() * 4));
                     }
                     let known = Arc::new(known);
                     kept.connect(&known);
@@ -404,8 +377,7 @@ impl Inner {
         entries: &[Entry],
     ) -> Result<(Warm, Loaded, Arc<Pending>), ToolError> {
         let limits = &self.options.limits;
-        let packages = self.options.packages.as_deref();
-        let resolver = Resolver::new(subject.name, subject.dir, packages)?;
+        let resolver = Resolver::new(subject.name, subject.dir, self.options.packages.as_deref())?;
         let kept = state.known.as_ref().and_then(|known| lock(&known.kept).clone());
         let (cached, resolved, bytes) = match &kept {
             Some(kept) if !kept.modules.is_empty() => (kept.modules.clone(), kept.resolved.clone(), kept.pieces()),
@@ -417,7 +389,7 @@ impl Inner {
             entries: entries.to_vec(),
             memory: limits.memory,
             timeout_ms: u64::try_from(limits.load.as_millis()).unwrap_or(u64::MAX),
-            bytecode: bytes.is_empty() && subject.runtime == Runtime::Embedded,
+            bytecode: bytes.is_empty(),
             schemas: if cached.is_empty() {
                 Vec::new()
             } else {
@@ -425,13 +397,12 @@ impl Inner {
             },
             cached,
             resolved,
-            packages: packages.map(|dir| dir.to_string_lossy().into_owned()),
         };
         let pending = Arc::new(Pending::default());
         let keep = self.keep(subject, Arc::clone(&pending), load.bytecode);
         let (doors, later) = (self.doors(subject), Arc::clone(&pending));
         let more: crate::warm::More = Box::new(move |seen| later.read_more(&doors, seen));
-        let job = self.job(subject, limits)?;
+        let job = engine_job(limits);
         let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, (keep, more), limits)?;
         // Only now there is a process that may become idle.
         self.sweeping.call_once(|| {
@@ -464,18 +435,6 @@ impl Inner {
         })
     }
 
-    fn job(&self, subject: &Subject<'_>, limits: &Limits) -> Result<Job, ToolError> {
-        match subject.runtime {
-            Runtime::Embedded => {
-                let memory = limits.memory + OVERHEAD;
-                let mut job = Job::new(JobProgram::Engine, SandboxPolicy::nothing());
-                job.bounds = Bounds { memory, memory_total: memory * 2, ..Bounds::default() };
-                Ok(job)
-            }
-            _ => crate::runtime::job(subject, &self.options),
-        }
-    }
-
     /// Ends the processes that nobody has used for longest, until there is room for one more.
     fn make_room(&self) {
         let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
@@ -502,6 +461,14 @@ impl Inner {
             drop(gone);
         }
     }
+}
+
+/// Returns the job that runs the engine, which may reach nothing.
+fn engine_job(limits: &Limits) -> Job {
+    let memory = limits.memory + OVERHEAD;
+    let mut job = Job::new(Program::Engine, Policy::nothing());
+    job.bounds = Bounds { memory, memory_total: memory * 2, ..Bounds::default() };
+    job
 }
 
 /// Ends idle processes, for as long as somebody has the toolsets.
@@ -698,11 +665,7 @@ impl Known {
             })
         };
         let findings = self.findings.iter().filter(|finding| !finding.is_warning()).cloned();
-        Ready {
-            tools: self.offered.tools.iter().filter_map(defined).collect(),
-            findings: findings.collect(),
-            files: Vec::new(),
-        }
+        Ready { tools: self.offered.tools.iter().filter_map(defined).collect(), findings: findings.collect() }
     }
 }
 

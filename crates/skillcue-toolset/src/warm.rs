@@ -13,11 +13,8 @@ use serde_json::value::RawValue;
 use skillcue_exec::{Job, Killer, Launcher, RunningJob, SandboxReport};
 
 use crate::frame::{self, FrameError};
-use crate::message::{
-    Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, Strip, Stripped, ToChild, WireDiagnostic,
-};
+use crate::message::{Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, ToChild};
 use crate::resolve::{Resolver, Seen};
-use crate::runtime::Stripper;
 use crate::subject::{Limits, ToolError};
 
 /// The longest line a child may send: a result, every byte of which JSON may write as six, with its metadata.
@@ -153,7 +150,6 @@ impl Warm {
             more,
             ready: false,
             skill: load.skill.clone(),
-            stripper: Stripper::new(launcher),
         };
         let ending = killer_of(&child)?;
         std::thread::Builder::new()
@@ -419,7 +415,6 @@ struct Reader {
     more: More,
     ready: bool,
     skill: String,
-    stripper: Stripper,
 }
 
 impl Reader {
@@ -484,12 +479,7 @@ impl Reader {
                 let _ = self.progress.send(Progress::Loading(loading.entry));
                 Ok(())
             }
-            FromChild::Strip(text) => {
-                let stripped = self.strip(&text);
-                self.shared.send(&ToChild::Stripped(stripped), &[]).map_err(|_| Gone::Ended)
-            }
             FromChild::Ready(ready) => {
-                self.resolver.note(&ready.files);
                 self.ready = true;
                 let _ = self.progress.send(Progress::Ready(Box::new((ready, self.resolver.seen.clone()))));
                 Ok(())
@@ -513,25 +503,9 @@ impl Reader {
                 }
                 Ok(())
             }
-            FromChild::Bytecode(_) | FromChild::Stripped(_) => {
-                Err(Gone::Protocol("it said what nobody asked".to_owned()))
-            }
+            // The loop in `run` takes it, with the bytes behind it.
+            FromChild::Bytecode(_) => Err(Gone::Protocol("it sent bytecode out of turn".to_owned())),
         }
-    }
-
-    fn strip(&mut self, text: &Strip) -> Stripped {
-        let failed = |message: &str| Stripped {
-            id: text.id,
-            text: None,
-            finding: Some(WireDiagnostic {
-                file: Some(text.path.clone()),
-                ..WireDiagnostic::new("toolset_syntax", message, None)
-            }),
-        };
-        if text.text.len() > crate::MAX_MODULE_BYTES {
-            return failed("it is too large");
-        }
-        self.stripper.strip(text).unwrap_or_else(|| failed("its types could not be stripped"))
     }
 
     fn answer(&self, answer: ModuleAnswer) -> Result<(), Gone> {

@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use skillcue::Skillcue;
-use skillcue::catalog::SkillDir;
-use skillcue::consent::{ConsentGate as _, ConsentStore, Scope};
 use skillcue::tools::{Call, ToolContext, ToolOutput};
-use skillcue_exec::{Launcher, Runner, RunnerOptions};
+use skillcue_exec::Launcher;
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
 
 fn skill(dir: &Path, name: &str, tools: &str) {
@@ -26,9 +24,8 @@ fn skill(dir: &Path, name: &str, tools: &str) {
 
 fn skills(dir: &Path) -> Skillcue {
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"));
-    let runner = Runner::new(launcher.clone(), RunnerOptions::default());
     let toolsets = Arc::new(Toolsets::new(Options::new(launcher)));
-    Skillcue::builder().skills_dir(dir).tools(Arc::new(ToolsetTools::new(toolsets, runner))).build().unwrap()
+    Skillcue::builder().skills_dir(dir).tools(Arc::new(ToolsetTools::new(toolsets))).build().unwrap()
 }
 
 fn loaded(names: &[&str]) -> Vec<String> {
@@ -80,59 +77,15 @@ fn what_is_not_there_says_why() {
     assert_eq!(unknown.structured.unwrap(), json!({"title": "x", "metadata": {}, "output": "one"}));
 }
 
+/// `runtime` is no permission: it is reported where the manifest is read, and the toolset runs in the engine.
 #[test]
-fn what_is_no_longer_granted_is_gone_from_the_process_that_runs() {
+fn a_manifest_that_asks_for_a_runtime_gets_the_engine() {
     let dir = tempfile::tempdir().unwrap();
-    let at = dir.path().join("one");
-    fs::create_dir_all(at.join("t")).unwrap();
-    let wishes = "permissions:\n  runtime: node\n  env: [SECRET_X]\n";
-    let front = format!("---\nname: one\ndescription: Does one. Use when asked.\ntoolsets: ['t/i:T']\n{wishes}---\n");
-    fs::write(at.join("SKILL.md"), front).unwrap();
-    let text = "import { Tool } from '@agent/tools';
-export const T = [
-  Tool.define('secret', { description: 'd', execute: () => `${process.pid} ${process.env.SECRET_X}` }),
-  Tool.define('lazy', { description: 'd', execute: async () => (await import('./lazy.mjs')).says }),
-];";
-    fs::write(at.join("t/i.ts"), text).unwrap();
-    fs::write(at.join("t/lazy.mjs"), "export const says = 'allowed';").unwrap();
-    let consent = Arc::new(ConsentStore::default());
-    let options = RunnerOptions {
-        path: std::env::var_os("PATH").unwrap(),
-        environment: vec![("SECRET_X".into(), "hunter2".into())],
-        consent: Arc::clone(&consent) as _,
-        ..RunnerOptions::default()
-    };
-    let launcher = Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"));
-    let runner = Runner::new(launcher.clone(), options);
-    let mut options = Options::new(launcher);
-    options.limits.memory = 256 << 20;
-    let toolsets = Arc::new(Toolsets::new(options));
-    let tools = Arc::new(ToolsetTools::new(Arc::clone(&toolsets), runner.clone()));
-    let skills = Skillcue::builder().skills_dir(dir.path()).tools(tools).build().unwrap();
-    let said = |tool: &str| call(&skills, &format!("one__{tool}"), &["one"]).unwrap().text;
-    let allow = || {
-        let asked = skills.catalog().get("one").unwrap().manifest().permissions().cloned().unwrap();
-        let question = runner.toolset_question(&SkillDir::open("one", &at).unwrap(), &asked).unwrap();
-        consent.remember(&question, Scope::Always).unwrap();
-    };
-    assert!(said("secret").contains("not_granted"));
-    allow();
-    let first = said("secret");
-    assert!(first.ends_with(" hunter2"), "{first}");
-    assert_eq!(said("secret"), first, "in the same process");
-    assert_eq!(toolsets.running(), 1);
-
-    consent.withdraw(|_| true).unwrap();
-    let denied = said("secret");
-    assert!(denied.contains("not_granted") && !denied.contains("hunter2"), "{denied}");
-    assert_eq!(toolsets.running(), 0);
-
-    allow();
-    assert!(said("secret").ends_with(" hunter2"));
-    fs::write(at.join("t/lazy.mjs"), "export const says = 'changed ' + process.env.SECRET_X;").unwrap();
-    let changed = said("lazy");
-    assert!(changed.contains("not_granted") && !changed.contains("hunter2"), "{changed}");
-    assert_eq!(toolsets.running(), 0);
-    allow();
-    assert_eq!(said("lazy"), "changed hunter2", "what a person has looked at again");
+    skill(dir.path(), "one", "tool('x', typeof process)");
+    let manifest = dir.path().join("one/SKILL.md");
+    let front = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, front.replace("toolsets:", "permissions: {runtime: node}\ntoolsets:")).unwrap();
+    let skills = skills(dir.path());
+    assert!(skills.catalog().get("one").unwrap().manifest().permissions().is_none());
+    assert_eq!(call(&skills, "one__x", &["one"]).unwrap().text, "undefined");
 }

@@ -38,8 +38,8 @@ fn only_a_call_runs_something() {
     let toolsets = Arc::new(Toolsets::new(Options::new(launcher)));
     let skills = Skillcue::builder()
         .skills_dir(dir.path().join("skills"))
-        .tools(Arc::new(ScriptTools::new(runner.clone())))
-        .tools(Arc::new(ToolsetTools::new(toolsets, runner)))
+        .tools(Arc::new(ScriptTools::new(runner)))
+        .tools(Arc::new(ToolsetTools::new(toolsets)))
         .build()
         .unwrap();
     let call = |name: &str, arguments: serde_json::Value, loaded: &[String]| {

@@ -46,7 +46,7 @@ pub enum Subject {
         /// The script's path below it.
         path: String,
     },
-    /// A skill's toolsets may run, with the permissions of the question; a model may call all of their tools.
+    /// A skill's toolsets may run, in the sandbox; a model may call all of their tools.
     Toolset {
         /// The skill's name.
         skill: String,

@@ -22,8 +22,8 @@ Examples:
   skillcue allow                            what the skillcue.toml of this project wants
 
 Consent is for exactly the content as it is now: when a byte changes, it is asked again. A skill on this machine
-wants to be loaded by models, if it came with a checkout, and to run its scripts and toolsets, with what it asks
-for in its manifest, below `permissions`.
+wants to be loaded by models, if it came with a checkout, to run its toolsets, and to run its scripts with what it
+asks for in its manifest, below `permissions`.
 A project's skillcue.toml comes with a checkout, too: without consent it may not add servers, or directories
 outside of the project, nor set limits for what runs, nor say how the agent works, nor switch skills on or off
 that are not its own.

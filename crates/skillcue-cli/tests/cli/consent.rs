@@ -139,7 +139,7 @@ fn a_script_needs_consent_on_every_surface() {
 const TOOLSET: &str = "import { Tool } from '@agent/tools';\nexport const It = [Tool.define('tell-it', {\n  description: 'Tells',\n  \
                        parameters: { type: 'object' },\n  execute: async () => ({ title: '', metadata: {}, output: 'hunter' + 2 }),\n})];\n";
 
-/// Without a runtime, a toolset asks for nothing beyond the sandbox: only the agent asks.
+/// A toolset gets nothing beyond the sandbox: only the agent asks.
 #[test]
 fn a_toolset_needs_consent_in_the_agent() {
     Case {
@@ -151,29 +151,6 @@ fn a_toolset_needs_consent_in_the_agent() {
         change: |sandbox| sandbox.write("work/skills/theirs/toolsets/index.ts", format!("{TOOLSET}// more\n")),
         call: ("theirs__tell-it", || json!({})),
         surfaces: &[("the agent", by_agent)],
-    }
-    .check();
-}
-
-#[test]
-fn a_toolset_with_a_runtime_needs_consent_on_every_surface() {
-    if !std::path::Path::new("/usr/bin/node").exists() {
-        return println!("skipped: there is no node");
-    }
-    Case {
-        subject: "theirs",
-        set_up: |sandbox| {
-            let asks = "  permissions:\n    runtime: node\n";
-            skill(sandbox, &format!("metadata:\n  toolsets: [\"toolsets/index:It\"]\n{asks}"));
-            sandbox.write("work/skills/theirs/toolsets/index.ts", TOOLSET);
-        },
-        change: |sandbox| sandbox.write("work/skills/theirs/toolsets/index.ts", format!("{TOOLSET}// more\n")),
-        call: ("theirs__tell-it", || json!({})),
-        surfaces: &[
-            ("the table of tools", |talk| talk.sandbox.act(&["call", "theirs__tell-it", "{}"]).stdout.contains(HAD)),
-            ("the MCP server", |talk| by_client(talk, "theirs", "theirs__tell-it", &json!({}))),
-            ("the agent", by_agent),
-        ],
     }
     .check();
 }

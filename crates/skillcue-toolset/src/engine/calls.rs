@@ -313,8 +313,7 @@ impl<'js> Calls<'js> {
         match self.link.receive(pause) {
             Some(ToChild::Call(call)) => self.call(&call),
             Some(ToChild::Abort(abort)) => self.abort(abort),
-            Some(ToChild::Strip(text)) => self.link.send(&FromChild::Stripped(crate::strip::answer(&text))),
-            Some(ToChild::Load(_) | ToChild::Module(_) | ToChild::Stripped(_)) | None => {}
+            Some(ToChild::Load(_) | ToChild::Module(_)) | None => {}
         }
         self.settle();
     }

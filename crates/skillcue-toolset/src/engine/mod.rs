@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use rquickjs::{Context, Runtime};
 
-use crate::message::{FromChild, ToChild};
+use crate::message::ToChild;
 use link::Link;
 
 /// What the engine may use of its thread's stack before a script gets a `RangeError`.
@@ -52,7 +52,6 @@ fn run() -> i32 {
     let load = loop {
         match link.receive(None) {
             Some(ToChild::Load(load)) => break load,
-            Some(ToChild::Strip(text)) => link.send(&FromChild::Stripped(crate::strip::answer(&text))),
             Some(_) => {}
             None => return 0,
         }

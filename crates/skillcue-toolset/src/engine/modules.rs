@@ -90,7 +90,7 @@ impl Asking {
             return Err(self.refuse(ctx, id, id, refused));
         }
         let (text, moved) = match source.kind {
-            Kind::Ts => match strip::strip_mapped(&source.text) {
+            Kind::Ts => match strip::strip(&source.text) {
                 Ok(stripped) => stripped,
                 Err(error) => {
                     self.0.broken.borrow_mut().insert(id.to_owned(), error.in_file(id));

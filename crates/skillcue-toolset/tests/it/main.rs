@@ -7,4 +7,3 @@ mod good;
 mod harness;
 mod hostile;
 mod kept;
-mod runtime;

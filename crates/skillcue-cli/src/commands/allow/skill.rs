@@ -18,8 +18,8 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Conse
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillcue::Error::from)?;
     let nothing = Permissions::default();
     let asked = skill.manifest().permissions().unwrap_or(&nothing);
-    // Skills that come with the program may run without asking, but for what they ask for beyond the sandbox.
-    let needs = |asked: &Permissions| skill.source() != Source::Bundled || !asked.is_empty();
+    // Skills that come with the program may run without asking, but for what their scripts ask for beyond the sandbox.
+    let is_bundled = skill.source() == Source::Bundled;
     let runner = context.runner(false)?;
     let mut questions = Vec::new();
     if args.load && !skill.is_open_to_models() {
@@ -38,7 +38,7 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Conse
     }
     for path in &paths {
         let question = runner.script_question(&dir, path, asked)?;
-        if needs(&question.permissions.asked) || args.is_narrow() {
+        if !is_bundled || !question.permissions.asked.is_empty() || args.is_narrow() {
             questions.push(question);
         }
     }
@@ -47,8 +47,9 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Conse
         return Err(CliError::failure("not_found", format!("{:?} has no toolsets", skill.name()))
             .help(format!("`skillcue show {name}` shows what it has")));
     }
-    if args.toolsets || (!args.is_narrow() && has_toolsets && needs(asked)) {
-        questions.push(runner.toolset_question(&dir, asked)?);
+    if args.toolsets || (!args.is_narrow() && has_toolsets && !is_bundled) {
+        // Toolsets get nothing beyond the sandbox, whatever the manifest asks for.
+        questions.push(Question::for_skill(&dir, Subject::toolset(&dir))?);
     }
     if questions.is_empty() {
         return Err(CliError::failure("nothing_asked", format!("{name:?} asks for nothing that needs consent"))
