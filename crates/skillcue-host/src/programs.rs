@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use skillcue::consent::{ConsentGate, PermissionRules};
 use skillcue_exec::{Launcher, RunLimits, Runner, RunnerOptions, ScriptTools};
-use skillcue_toolset::{Options, ToolsetTools, Toolsets};
+use skillcue_toolset::{ToolsetOptions, ToolsetTools, Toolsets};
 
 use crate::environment::Environment;
 use crate::settings::Settings;
@@ -28,10 +28,10 @@ impl HostPrograms {
             None => launcher,
         };
         let limits = limits(settings);
-        let mut toolsets = Options {
+        let mut toolsets = ToolsetOptions {
             cache_dir: cache(settings).map(|cache| cache.join("toolsets")),
             packages: environment.data("toolsets"),
-            ..Options::new(launcher.clone())
+            ..ToolsetOptions::new(launcher.clone())
         };
         toolsets.limits.call = limits.timeout;
         let options = options(environment, settings, limits, consent);

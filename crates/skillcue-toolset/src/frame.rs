@@ -1,11 +1,11 @@
-//! Lines with a limit, and the bytes that some of them announce.
+//! Frames of the protocol: lines with a limit, and the bytes that some of them announce.
 
 use std::io::{self, BufRead, Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why nothing more can be read.
+/// The reason that nothing more can be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("the other side is gone")]
@@ -18,7 +18,7 @@ pub(crate) enum FrameError {
     Io(#[from] io::Error),
 }
 
-/// The next message, of at most `limit` bytes.
+/// Reads the next message, of at most `limit` bytes.
 pub(crate) fn read<T: DeserializeOwned>(from: &mut impl BufRead, limit: usize) -> Result<T, FrameError> {
     let mut line = Vec::new();
     let taken = from.by_ref().take(limit as u64 + 1).read_until(b'\n', &mut line)?;
@@ -31,7 +31,7 @@ pub(crate) fn read<T: DeserializeOwned>(from: &mut impl BufRead, limit: usize) -
     serde_json::from_slice(&line).map_err(|error| FrameError::Garbage(error.to_string()))
 }
 
-/// The bytes behind a message: `lengths` pieces.
+/// Reads the bytes behind a message, in pieces of these `lengths`, of at most `limit` bytes together.
 pub(crate) fn read_bytes(
     from: &mut impl Read,
     lengths: impl Iterator<Item = u64>,

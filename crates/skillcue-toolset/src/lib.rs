@@ -12,17 +12,18 @@
 //! ];
 //! ```
 //!
-//! [`Toolsets::tools`] says what a skill offers, [`Toolsets::call`] calls a tool:
+//! [`Toolsets::tools`] returns the tools that a skill offers, [`Toolsets::call`] calls one:
 //!
 //! ```no_run
 //! use std::path::Path;
 //!
 //! use skillcue_exec::Launcher;
-//! use skillcue_toolset::{CallContext, Options, Subject, Toolsets};
+//! use skillcue_toolset::{CallContext, ToolsetOptions, SkillToolsets, Toolsets};
 //!
 //! // The helper's `main` starts with `skillcue_exec::helper::run_if_asked(Some(skillcue_toolset::engine))`.
-//! let toolsets = Toolsets::new(Options::new(Launcher::new("/usr/bin/skillcue")));
-//! let skill = Subject::new("hello-extended", Path::new("skills/hello-extended"), ["toolsets/index:HelloToolset"]);
+//! let toolsets = Toolsets::new(ToolsetOptions::new(Launcher::new("/usr/bin/skillcue")));
+//! let dir = Path::new("skills/hello-extended");
+//! let skill = SkillToolsets::new("hello-extended", dir, ["toolsets/index:HelloToolset"]);
 //! for finding in &toolsets.tools(&skill).diagnostics {
 //!     tracing::warn!("{finding}");
 //! }
@@ -32,49 +33,55 @@
 //! # Ok::<(), skillcue_toolset::ToolError>(())
 //! ```
 //!
-//! # How it is kept in
+//! # The sandbox
 //!
 //! A skill's modules are evaluated in a process of their own, in the sandbox of `skillcue-exec`: no files, no network,
 //! no programs. All it has is a pipe to the host, over which it asks for modules; the host resolves them below the
 //! skill's directory, its `node_modules` and the user's packages, and nowhere else. A script that runs too long is
 //! interrupted; one that cannot be, because it is inside of a native function, is killed with its process, and the next
-//! call starts another. Types are stripped by replacing them with spaces, so every error stands where the author wrote
-//! it.
+//! call starts another. Types are stripped by replacing them with spaces, so every error has the position that the
+//! author wrote it at.
 //!
-//! Two calls of one skill share a process, and so do its toolsets: what one does to its prototypes, others of the same
-//! skill see. Results and definitions cross the pipe by functions that scripts cannot replace, so they cannot spoof
-//! answers, and no two skills share anything.
+//! Two calls of one skill share a process, and so do its toolsets: a change that one makes to prototypes is seen by the
+//! others of the same skill. Results and definitions cross the pipe by functions that scripts cannot replace, so they
+//! cannot spoof answers, and no two skills share anything.
 //!
-//! What it does not do: look at the environment, print, give tools anything beyond the sandbox, or run anything because
-//! a skill was discovered, matched or loaded.
+//! It does not look at the environment, print, give tools anything beyond the sandbox, or run anything because a skill
+//! was discovered, matched or loaded.
 
 #![warn(missing_docs)]
 
 mod cache;
+mod child;
 #[cfg(feature = "engine")]
 mod engine;
+mod error;
 mod frame;
+mod handover;
+mod interface;
+mod known_tools;
 #[cfg(feature = "bench")]
 mod measure;
 mod message;
 pub mod packages;
-mod place;
+mod position;
 mod provider;
 mod resolve;
 mod schema;
 #[cfg(feature = "engine")]
 mod strip;
-mod subject;
 mod toolsets;
-mod warm;
 
 #[cfg(feature = "engine")]
 pub use engine::engine;
+pub use error::ToolError;
+pub use interface::{
+    CallContext, OfferedTools, SkillToolsets, ToolCallResult, ToolSpec, ToolsetLimits, ToolsetOptions,
+};
 #[cfg(feature = "bench")]
-pub use measure::{MeasureError, Measured, measure};
-pub use message::Level;
+pub use measure::{MeasureError, ToolsetMeasurement, measure};
+pub use message::LogLevel;
 pub use provider::ToolsetTools;
-pub use subject::{CallContext, Limits, Offered, Options, Subject, ToolError, ToolResult, ToolSpec};
 pub use toolsets::Toolsets;
 
 /// The largest module.
@@ -83,14 +90,10 @@ pub const MAX_MODULE_BYTES: usize = 1 << 20;
 pub const MAX_GRAPH_BYTES: usize = 16 << 20;
 /// The most modules of a skill.
 pub const MAX_MODULES: usize = 2_000;
-/// What a tool may return.
+/// The largest output of a tool.
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
-/// At most `limit` bytes of a text, not cutting a character in two.
+/// Returns at most `limit` bytes of a text, with no character cut in two.
 fn cut(text: &str, limit: usize) -> &str {
-    let mut end = text.len().min(limit);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(limit)]
 }

@@ -1,4 +1,4 @@
-//! What the promises about speed cost on this machine.
+//! Measures the promises about speed on this machine.
 
 use std::io;
 use std::path::Path;
@@ -8,20 +8,20 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use skillcue_exec::Launcher;
 
-use crate::{CallContext, Options, Subject, ToolError, Toolsets};
+use crate::{CallContext, SkillToolsets, ToolError, ToolsetOptions, Toolsets};
 
-/// One measured thing.
+/// One measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
-    /// What was done.
+pub struct ToolsetMeasurement {
+    /// The name of the task.
     pub name: &'static str,
     /// The median over all rounds.
     pub median: Duration,
     /// The fastest round.
     pub fastest: Duration,
-    /// What the specification allows.
+    /// The time that the specification allows.
     pub limit: Duration,
-    /// How often it was done.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
@@ -37,8 +37,13 @@ export const T = [Tool.define('t', { description: 'Says hello', parameters: z.ob
   execute: async ({ name }) => ({ title: 'Hello', metadata: {}, output: `Hello ${name}` }) })];
 ";
 
-/// Measures calls and loads, in skills it writes below `work_dir`. Those with zod are left out when `packages` has none.
-pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) -> Result<Vec<Measured>, MeasureError> {
+/// Measures calls and loads, in skills it writes below `work_dir`. Those with zod are left out when `packages` has
+/// none.
+pub fn measure(
+    launcher: &Launcher,
+    packages: Option<&Path>,
+    work_dir: &Path,
+) -> Result<Vec<ToolsetMeasurement>, MeasureError> {
     let mut measured = Vec::new();
     let micros = Duration::from_micros;
     let job = skillcue_exec::Job::new(skillcue_exec::JobProgram::Engine, skillcue_exec::SandboxPolicy::nothing());
@@ -51,11 +56,11 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
         let cache = work_dir.join(format!("{kind}-cache"));
         std::fs::create_dir_all(&dir)?;
         std::fs::write(dir.join("index.ts"), text)?;
-        // Stamps younger than a second are not believed, here as anywhere.
+        // Stamps younger than a second are not trusted, here as anywhere.
         std::thread::sleep(Duration::from_millis(2_100));
-        let mut options = Options::new(launcher.clone());
+        let mut options = ToolsetOptions::new(launcher.clone());
         options.packages = packages.map(Path::to_path_buf);
-        let subject = Subject::new("bench", &dir, ["index:T"]);
+        let subject = SkillToolsets::new("bench", &dir, ["index:T"]);
         let context = CallContext::new("bench");
         let call = |toolsets: &Toolsets| toolsets.call(&subject, "t", &arguments, &context).map(drop);
 
@@ -95,7 +100,7 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
     Ok(measured)
 }
 
-/// Why nothing could be measured.
+/// The reason that nothing could be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
@@ -113,20 +118,20 @@ pub enum MeasureError {
 struct Rounds(Vec<Duration>);
 
 impl Rounds {
-    fn named(mut self, name: &'static str, limit: Duration) -> Measured {
+    fn named(mut self, name: &'static str, limit: Duration) -> ToolsetMeasurement {
         self.0.sort_unstable();
-        Measured { name, median: self.0[self.0.len() / 2], fastest: self.0[0], limit, rounds: self.0.len() }
+        ToolsetMeasurement { name, median: self.0[self.0.len() / 2], fastest: self.0[0], limit, rounds: self.0.len() }
     }
 }
 
-/// What the work leaves behind is cleared away outside of the measured time.
+/// Times the work. Its result is dropped outside of the measured time.
 fn timed<T>(rounds: usize, mut work: impl FnMut() -> Result<T, MeasureError>) -> Result<Rounds, MeasureError> {
     let mut all = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let start = Instant::now();
-        let left = work()?;
+        let result = work()?;
         all.push(start.elapsed());
-        drop(left);
+        drop(result);
     }
     Ok(Rounds(all))
 }

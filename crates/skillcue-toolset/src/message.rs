@@ -1,8 +1,8 @@
-//! What host and child say to each other: one JSON value a line, some lines with bytes behind them.
+//! The protocol of host and child: one JSON value a line, some lines with bytes behind them.
 //!
-//! The host drives: it says `load`, then `call`s. While it loads, or when a tool says `import()`, the child asks for
-//! modules, because it can open no file; whoever asks waits. Bytecode is no text: a line that has some says how many
-//! bytes follow it.
+//! The host drives: it sends `load`, then `call`s. While it loads, or when a tool calls `import()`, the child asks for
+//! modules, because it can open no file, and waits for the answer. Bytecode is no text: a line that announces some has
+//! the number of bytes that follow it.
 
 use std::borrow::Cow;
 
@@ -10,58 +10,61 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use skillcue_format::{Diagnostic, Severity, Span};
 
-/// What the host says.
+/// The most bytecode of one skill.
+pub(crate) const MAX_BYTECODE_BYTES: u64 = 128 << 20;
+
+/// A message of the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ToChild {
+pub(crate) enum HostMessage {
     /// Evaluate a skill's toolsets. Comes first, and once.
-    Load(Box<Load>),
+    Load(Box<LoadMessage>),
     /// Run a tool.
-    Call(Box<Call>),
-    /// Whoever made the call no longer waits for it.
-    Abort(Abort),
-    /// The answer to [`FromChild::Module`] or [`FromChild::Source`].
+    Call(Box<CallMessage>),
+    /// The caller no longer waits for the call.
+    Abort(AbortMessage),
+    /// The answer to [`ChildMessage::Module`] or [`ChildMessage::Source`].
     Module(ModuleAnswer),
 }
 
-/// What the child says.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum FromChild {
-    /// Which module is meant by a specifier, and what is its source?
+pub(crate) enum ChildMessage {
+    /// Asks which module a specifier means, and for its source.
     Module(ModuleQuestion),
-    /// What is the source of a module already resolved?
+    /// Asks for the source of a module already resolved.
     Source(SourceQuestion),
-    /// This entry is evaluated now: whoever has to kill the child knows why.
-    Loading(Loading),
+    /// This entry is evaluated now: if the child has to be killed, the host knows why.
+    Loading(LoadingMessage),
     /// The toolsets are loaded, as far as they could be.
-    Ready(Ready),
-    /// Compiled modules, to be kept for the next start. Their bytes follow, in this order.
-    Bytecode(Bytecode),
+    Ready(ToolsetDefinitions),
+    /// Compiled modules, to be cached for the next start. Their bytes follow, in this order.
+    Bytecode(BytecodeMessage),
     /// A tool returned.
-    Done(Done),
-    /// A tool did not.
-    Failed(Failed),
-    /// An abort was seen and its call let go.
-    Aborted(Aborted),
+    Done(DoneMessage),
+    /// A tool failed.
+    Failed(FailedMessage),
+    /// An abort was received and its call dropped.
+    Aborted(AbortedMessage),
     /// A line for the log.
-    Log(Log),
+    Log(LogMessage),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Load {
+pub(crate) struct LoadMessage {
     pub(crate) skill: String,
     pub(crate) dir: String,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ToolsetEntry>,
     pub(crate) memory: u64,
-    /// How long evaluating all toolsets may take.
+    /// The time that evaluating one entry may take.
     pub(crate) timeout_ms: u64,
     /// Whether compiled modules are to be handed back.
     pub(crate) bytecode: bool,
     /// Modules compiled earlier. Their bytes follow, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) cached: Vec<Compiled>,
-    /// What specifiers meant earlier: importer, specifier, module.
+    pub(crate) cached: Vec<CompiledModule>,
+    /// The modules that specifiers meant earlier: importer, specifier, module.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resolved: Vec<(String, String, String)>,
     /// The JSON Schemas of tools, by id, as they were when the modules were compiled: making them takes longer than all
@@ -72,21 +75,40 @@ pub(crate) struct Load {
 
 /// One toolset of the manifest: `toolsets/index:HelloToolset`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct ToolsetEntry {
     /// As the manifest has it.
     pub(crate) declared: String,
     pub(crate) path: String,
     pub(crate) export: String,
 }
 
+impl ToolsetEntry {
+    /// Reads a line of the manifest.
+    pub(crate) fn parse(declared: &str) -> Result<ToolsetEntry, Box<WireDiagnostic>> {
+        match declared.rsplit_once(':') {
+            Some((path, export)) if !path.is_empty() && !export.is_empty() => Ok(ToolsetEntry {
+                declared: declared.to_owned(),
+                path: path.strip_prefix("./").unwrap_or(path).to_owned(),
+                export: export.to_owned(),
+            }),
+            _ => {
+                let message = format!("`{declared}` is not of the form `path:Export`");
+                let help = "write `toolsets/index:HelloToolset`: the module, and what it exports";
+                let found = WireDiagnostic::new("toolset_entry", message, Some(help));
+                Err(Box::new(found.about(declared)))
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledModule {
     pub(crate) id: String,
     pub(crate) length: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct CallMessage {
     pub(crate) id: u64,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
@@ -95,19 +117,19 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Abort {
+pub(crate) struct AbortMessage {
     pub(crate) id: u64,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Aborted {
+pub(crate) struct AbortedMessage {
     pub(crate) id: u64,
-    /// Whether the tool ended when it was told. One that did not may still be at work.
+    /// Whether the tool ended at the abort. One that did not may still be at work.
     pub(crate) settled: bool,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Loading {
+pub(crate) struct LoadingMessage {
     pub(crate) entry: usize,
 }
 
@@ -130,44 +152,45 @@ pub(crate) enum ModuleAnswer {
         id: String,
         /// The source, unless the child has been given it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        source: Option<Source>,
+        source: Option<ModuleSource>,
     },
-    Refused(Refused),
+    Refused(ModuleRefusal),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Source {
-    pub(crate) kind: Kind,
+pub(crate) struct ModuleSource {
+    pub(crate) kind: ModuleKind,
     pub(crate) text: String,
 }
 
-/// What a module's text is.
+/// The language of a module's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum ModuleKind {
     Ts,
     Js,
     Json,
 }
 
-/// Why a specifier means nothing here.
+/// The reason that a specifier has no module here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Refused {
+pub(crate) struct ModuleRefusal {
     pub(crate) code: String,
     pub(crate) message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) help: Option<String>,
 }
 
+/// The tools of a skill, and the problems of the rest.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
-pub(crate) struct Ready {
-    pub(crate) tools: Vec<Defined>,
+pub(crate) struct ToolsetDefinitions {
+    pub(crate) tools: Vec<DefinedTool>,
     pub(crate) findings: Vec<WireDiagnostic>,
 }
 
 /// A tool as its module defines it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Defined {
+pub(crate) struct DefinedTool {
     pub(crate) id: String,
     pub(crate) description: String,
     pub(crate) schema: Box<RawValue>,
@@ -180,7 +203,7 @@ pub(crate) struct Defined {
 /// A diagnostic of a toolset, as children send it and as it is cached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WireDiagnostic {
-    /// One of [`CODES`]; a child may say anything.
+    /// One of [`CODES`]; a child may send anything.
     pub(crate) code: Box<str>,
     /// The toolset, as the manifest has it.
     pub(crate) toolset: Box<str>,
@@ -190,13 +213,13 @@ pub(crate) struct WireDiagnostic {
     pub(crate) line: Option<u32>,
     /// The column, from 1, in characters.
     pub(crate) column: Option<u32>,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The next step.
     pub(crate) help: Option<String>,
 }
 
-/// The words for what is wrong with a toolset.
+/// The codes of all problems of a toolset.
 const CODES: [&str; 10] = [
     "module_not_found",
     "module_refused",
@@ -211,7 +234,7 @@ const CODES: [&str; 10] = [
 ];
 
 impl WireDiagnostic {
-    /// A finding without a place, about a toolset that is not known yet.
+    /// A finding without a position, about a toolset that is not known yet.
     pub(crate) fn new(code: &str, message: impl Into<String>, help: Option<&str>) -> WireDiagnostic {
         WireDiagnostic {
             code: code.into(),
@@ -229,12 +252,13 @@ impl WireDiagnostic {
         WireDiagnostic { toolset: toolset.into(), ..self }
     }
 
-    /// Whether the tool that it is about works all the same: a part of its schema cannot be checked.
+    /// Returns whether the tool that it is about works all the same: a part of its schema cannot be checked.
     pub(crate) fn is_warning(&self) -> bool {
         &*self.code == "toolset_schema"
     }
 
-    /// Returns it for who asks what toolsets offer. Where no file is to blame, the path is the toolset as the manifest has it.
+    /// Returns it as a diagnostic of the library. Where no file is to blame, the path is the toolset as the manifest
+    /// has it.
     pub(crate) fn to_diagnostic(&self) -> Diagnostic {
         let severity = if self.is_warning() { Severity::Warning } else { Severity::Error };
         let code = CODES.into_iter().find(|code| **code == *self.code).unwrap_or("toolset_shape");
@@ -246,12 +270,12 @@ impl WireDiagnostic {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Bytecode {
-    pub(crate) modules: Vec<Compiled>,
+pub(crate) struct BytecodeMessage {
+    pub(crate) modules: Vec<CompiledModule>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Done {
+pub(crate) struct DoneMessage {
     pub(crate) id: u64,
     pub(crate) title: String,
     pub(crate) metadata: Box<RawValue>,
@@ -259,7 +283,7 @@ pub(crate) struct Done {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Failed {
+pub(crate) struct FailedMessage {
     pub(crate) id: u64,
     pub(crate) code: String,
     pub(crate) message: String,
@@ -274,21 +298,21 @@ pub(crate) struct Failed {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Log {
-    pub(crate) level: Level,
+pub(crate) struct LogMessage {
+    pub(crate) level: LogLevel,
     pub(crate) text: String,
     /// The call whose `ctx.log` it was; none for `console`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<u64>,
 }
 
-/// How much a line of a tool's log matters.
+/// The importance of a line of a tool's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum LogLevel {
     /// For the author of the toolset.
     Debug,
-    /// For whoever looks.
+    /// For people who read the log.
     Info,
     /// Something is not as it should be.
     Warn,
@@ -296,14 +320,14 @@ pub enum Level {
     Error,
 }
 
-impl Level {
+impl LogLevel {
     /// `debug`, `info`, `warn` or `error`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Level::Debug => "debug",
-            Level::Info => "info",
-            Level::Warn => "warn",
-            Level::Error => "error",
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
         }
     }
 }

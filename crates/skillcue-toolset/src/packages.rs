@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// Which packages, as npm reads it: `package.json`.
+/// The packages, as npm reads them: `package.json`.
 pub const PACKAGES: &str = include_str!("../packages/package.json");
 
-/// Their exact versions and digests, as npm reads it: `package-lock.json`.
+/// Their exact versions and digests, as npm reads them: `package-lock.json`.
 pub const LOCK: &str = include_str!("../packages/package-lock.json");
 
-/// The packages and their versions.
+/// Returns the packages and their versions.
 ///
 /// ```
 /// assert_eq!(skillcue_toolset::packages::pinned()[0].0, "zod");

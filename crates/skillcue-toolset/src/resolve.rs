@@ -1,9 +1,10 @@
-//! Which file a specifier means: below the skill's directory, its `node_modules`, or the user's packages; nowhere else.
+//! Resolves specifiers to files: below the skill's directory, its `node_modules`, or the user's packages; nowhere else.
 //!
 //! A module's id is its path below the skill's directory, or `packages:` and its path below the user's packages. Every
-//! file is opened through a [`SkillDir`], so a link that leads out is refused there, whatever is concluded here.
+//! file is opened through a [`SkillDir`], so a link that leads out is refused there, whatever this module decides.
 
 mod package;
+mod path;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -15,11 +16,15 @@ use skillcue_catalog::{FileError, FileStamp, SkillDir};
 use twox_hash::XxHash3_128;
 
 use crate::MAX_MODULE_BYTES;
-use crate::message::{Kind, Refused, Source};
+use crate::message::{ModuleKind, ModuleRefusal, ModuleSource};
+use path::{is_below, parent, split_package};
+pub(crate) use path::{join, package_root};
 
-/// What the ids of modules from the user's packages start with.
-pub(crate) const PACKAGES: &str = "packages:";
+/// The prefix of the ids of modules from the user's packages.
+pub(crate) const PACKAGES_PREFIX: &str = "packages:";
+/// The extensions that a specifier may omit, in the order in which they are tried.
 const EXTENSIONS: [&str; 5] = ["ts", "mts", "js", "mjs", "json"];
+/// The modules that node has and the engine does not.
 const BUILTINS: &[&str] = &[
     "assert",
     "async_hooks",
@@ -64,8 +69,12 @@ const BUILTINS: &[&str] = &[
     "worker_threads",
     "zlib",
 ];
+/// The help for imports that only node could load.
 const ENGINE_HELP: &str = "toolsets run in an embedded engine, which has ES modules and none of node's; use a package of \
                            ES modules, or do it in a script of the skill";
+
+/// The most specifiers whose meaning is noted.
+const MAX_RESOLVED: usize = 20_000;
 
 /// Finds and reads modules of one skill.
 pub(crate) struct Resolver {
@@ -74,34 +83,34 @@ pub(crate) struct Resolver {
     /// Whether the user has a folder for packages, though it may not be there yet.
     has_packages: bool,
     manifests: HashMap<String, Option<Arc<Value>>>,
-    pub(crate) seen: Seen,
+    pub(crate) dependencies: ModuleDependencies,
 }
 
-/// What resolving came to depend on.
+/// The files on which resolving came to depend.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Seen {
-    /// What was read: id, stamp, and a digest of what it held.
+pub(crate) struct ModuleDependencies {
+    /// The files that were read: id, stamp, and a digest of the text.
     pub(crate) read: BTreeMap<String, (FileStamp, u128)>,
-    /// Where something was looked for and not found. Should it turn up, resolving may end elsewhere.
+    /// The files that were looked for and not found. Should one turn up, resolving may end elsewhere.
     pub(crate) absent: BTreeSet<String>,
-    /// What specifiers meant: importer, specifier, id.
+    /// The modules that specifiers meant: importer, specifier, id.
     pub(crate) resolved: BTreeMap<(String, String), String>,
 }
 
-impl Seen {
-    fn read(&mut self, id: &str, stamp: FileStamp, text: &str) {
+impl ModuleDependencies {
+    fn add_read(&mut self, id: &str, stamp: FileStamp, text: &str) {
         self.read.insert(id.to_owned(), (stamp, XxHash3_128::oneshot(text.as_bytes())));
     }
 }
 
-type Found<T> = Result<T, Refused>;
+type ResolveResult<T> = Result<T, ModuleRefusal>;
 
-fn refused(message: impl Into<String>, help: &str) -> Refused {
-    Refused { code: "module_refused".into(), message: message.into(), help: Some(help.to_owned()) }
+fn refused(message: impl Into<String>, help: &str) -> ModuleRefusal {
+    ModuleRefusal { code: "module_refused".into(), message: message.into(), help: Some(help.to_owned()) }
 }
 
-fn missing(message: impl Into<String>, help: Option<String>) -> Refused {
-    Refused { code: "module_not_found".into(), message: message.into(), help }
+fn missing(message: impl Into<String>, help: Option<String>) -> ModuleRefusal {
+    ModuleRefusal { code: "module_not_found".into(), message: message.into(), help }
 }
 
 impl Resolver {
@@ -111,67 +120,68 @@ impl Resolver {
             packages: packages.and_then(|dir| SkillDir::open("packages", dir).ok()),
             has_packages: packages.is_some(),
             manifests: HashMap::new(),
-            seen: Seen::default(),
+            dependencies: ModuleDependencies::default(),
         })
     }
 
-    /// The id that `specifier` means to `from`; an empty `from` is the manifest.
-    pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> Found<String> {
+    /// Returns the id of the module that `specifier` means in `from`; an empty `from` is the manifest.
+    pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> ResolveResult<String> {
         let id = self.find(from, specifier)?;
-        if self.seen.resolved.len() < 20_000 {
-            self.seen.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
+        if self.dependencies.resolved.len() < MAX_RESOLVED {
+            self.dependencies.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
         }
         Ok(id)
     }
 
-    /// The source of a module that was resolved.
-    pub(crate) fn source(&mut self, id: &str) -> Found<Source> {
-        let (door, prefix, path) = self.door(id)?;
-        let read = door.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| of_file(&error));
+    /// Returns the source of a module that was resolved.
+    pub(crate) fn source(&mut self, id: &str) -> ResolveResult<ModuleSource> {
+        let (dir, prefix, path) = self.directory(id)?;
+        let read = dir.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| file_refusal(&error));
         let (text, stamp) = match read {
             Ok(read) => read,
             Err(refused) => {
-                // It is something, and no module; whatever becomes of it is to be seen.
-                self.seen.absent.insert(id.to_owned());
+                // There is something that is no module; a later change of it must be noticed.
+                self.dependencies.absent.insert(id.to_owned());
                 return Err(refused);
             }
         };
         let (in_package, name) = (package_root(path).is_some(), path.to_owned());
         let is_packages = !prefix.is_empty();
-        self.seen.read(id, stamp, &text);
-        let kind = kind_of(&name).unwrap_or(Kind::Js);
-        if kind == Kind::Js
+        self.dependencies.add_read(id, stamp, &text);
+        let kind = kind_of(&name).unwrap_or(ModuleKind::Js);
+        if kind == ModuleKind::Js
             && (in_package || is_packages)
             && name.rsplit('.').next() != Some("mjs")
-            && !self.is_module(id, &text)
+            && !self.is_es_module(id, &text)
         {
             let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
             return Err(refused(message, ENGINE_HELP));
         }
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-        Ok(Source { kind, text })
+        Ok(ModuleSource { kind, text })
     }
 
-    fn door<'i>(&self, id: &'i str) -> Found<(&SkillDir, &'static str, &'i str)> {
-        match id.strip_prefix(PACKAGES) {
+    /// Returns the directory that a module is in, the prefix of its id, and its path there.
+    fn directory<'i>(&self, id: &'i str) -> ResolveResult<(&SkillDir, &'static str, &'i str)> {
+        match id.strip_prefix(PACKAGES_PREFIX) {
             Some(path) => match &self.packages {
-                Some(packages) => Ok((packages, PACKAGES, path)),
+                Some(packages) => Ok((packages, PACKAGES_PREFIX, path)),
                 None => Err(missing(format!("`{id}` is not there"), None)),
             },
             None => Ok((&self.skill, "", id)),
         }
     }
 
-    fn find(&mut self, from: &str, specifier: &str) -> Found<String> {
+    fn find(&mut self, from: &str, specifier: &str) -> ResolveResult<String> {
         if specifier.is_empty() || specifier.contains('\0') {
             return Err(refused("the specifier is empty", "name a module"));
         }
         if from.is_empty() {
             let path = specifier.strip_prefix("./").unwrap_or(specifier);
-            let path = SkillDir::normalize(self.skill.skill(), path).map_err(|error| of_file(&error))?;
+            let path = SkillDir::normalize(self.skill.skill(), path).map_err(|error| file_refusal(&error))?;
             return self.probe("", &path, specifier);
         }
-        let (_, prefix, path) = self.door(from)?;
+        let (_, prefix, path) = self.directory(from)?;
         if matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../") {
             let path = path.to_owned();
             return self.relative(prefix, &path, specifier);
@@ -205,7 +215,7 @@ impl Resolver {
         self.bare(prefix, &path, specifier)
     }
 
-    fn relative(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
+    fn relative(&mut self, prefix: &'static str, from: &str, specifier: &str) -> ResolveResult<String> {
         let joined = join(parent(from), specifier).ok_or_else(|| {
             refused(
                 format!("`{specifier}` leads out of the skill's directory"),
@@ -213,7 +223,7 @@ impl Resolver {
             )
         })?;
         if let Some(root) = package_root(from)
-            && !below(&joined, root)
+            && !is_below(&joined, root)
         {
             return Err(refused(
                 format!("`{specifier}` leads out of the package `{root}`"),
@@ -223,8 +233,8 @@ impl Resolver {
         self.probe(prefix, &joined, specifier)
     }
 
-    fn bare(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
-        let (name, subpath) = split(specifier);
+    fn bare(&mut self, prefix: &'static str, from: &str, specifier: &str) -> ResolveResult<String> {
+        let (name, subpath) = split_package(specifier);
         if !package::is_name(name) {
             return Err(refused(format!("`{specifier}` is no name of a package"), "use a relative path or a package"));
         }
@@ -241,10 +251,10 @@ impl Resolver {
         if prefix.is_empty() && self.has_packages {
             let root = format!("node_modules/{name}");
             if self.packages.is_none() {
-                // `toolset setup` makes the folder. That it was looked for in vain must be known all the same, or what
-                // was concluded from it would be believed after the package has come.
-                self.seen.absent.insert(format!("{PACKAGES}{root}/package.json"));
-            } else if let Some(found) = self.package(PACKAGES, &root, subpath, specifier)? {
+                // `toolset setup` makes the folder. That the package was looked for in vain must be noted all the same,
+                // or the result would still count as valid once the package is there.
+                self.dependencies.absent.insert(format!("{PACKAGES_PREFIX}{root}/package.json"));
+            } else if let Some(found) = self.package(PACKAGES_PREFIX, &root, subpath, specifier)? {
                 return Ok(found);
             }
         }
@@ -259,11 +269,17 @@ impl Resolver {
         ))
     }
 
-    /// A subpath of a package at `root`, if there is one.
-    fn package(&mut self, prefix: &'static str, root: &str, subpath: &str, specifier: &str) -> Found<Option<String>> {
+    /// Returns the module at a subpath of the package at `root`, if there is such a package.
+    fn package(
+        &mut self,
+        prefix: &'static str,
+        root: &str,
+        subpath: &str,
+        specifier: &str,
+    ) -> ResolveResult<Option<String>> {
         let Some(manifest) = self.manifest(prefix, root)? else { return Ok(None) };
         // Installers link packages to where they keep them; a package's own dependencies are found from there.
-        let root = self.real(prefix, root);
+        let root = self.real_path(prefix, root);
         if let Some(exports) = manifest.get("exports").filter(|exports| !exports.is_null()) {
             let key = if subpath.is_empty() { ".".to_owned() } else { format!("./{subpath}") };
             let Some(target) = package::exported(exports, &key) else {
@@ -282,14 +298,14 @@ impl Resolver {
         self.target(prefix, &root, target, specifier).map(Some)
     }
 
-    fn target(&mut self, prefix: &'static str, root: &str, target: &str, specifier: &str) -> Found<String> {
-        let path = join(root, target).filter(|path| below(path, root)).ok_or_else(|| {
+    fn target(&mut self, prefix: &'static str, root: &str, target: &str, specifier: &str) -> ResolveResult<String> {
+        let path = join(root, target).filter(|path| is_below(path, root)).ok_or_else(|| {
             refused(format!("`{target}` leads out of the package `{root}`"), "the package's manifest is wrong")
         })?;
         self.probe(prefix, &path, specifier)
     }
 
-    fn internal(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
+    fn internal(&mut self, prefix: &'static str, from: &str, specifier: &str) -> ResolveResult<String> {
         let root = package_root(from).unwrap_or("").to_owned();
         let target =
             self.manifest(prefix, &root)?.and_then(|manifest| package::exported(manifest.get("imports")?, specifier));
@@ -300,48 +316,48 @@ impl Resolver {
         }
     }
 
-    fn manifest(&mut self, prefix: &'static str, root: &str) -> Found<Option<Arc<Value>>> {
+    fn manifest(&mut self, prefix: &'static str, root: &str) -> ResolveResult<Option<Arc<Value>>> {
         let path = if root.is_empty() { "package.json".to_owned() } else { format!("{root}/package.json") };
         let id = format!("{prefix}{path}");
         if let Some(known) = self.manifests.get(&id) {
             return Ok(known.clone());
         }
-        let read = self.door(&id)?.0.read_stamped(&path, MAX_MODULE_BYTES as u64);
+        let read = self.directory(&id)?.0.read_stamped(&path, MAX_MODULE_BYTES as u64);
         let manifest = match read {
             Ok((text, stamp)) => {
-                self.seen.read(&id, stamp, &text);
+                self.dependencies.add_read(&id, stamp, &text);
                 let value = serde_json::from_str(&text).map_err(|error| {
                     refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package")
                 })?;
                 Some(Arc::new(value))
             }
             Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
-                self.seen.absent.insert(id.clone());
+                self.dependencies.absent.insert(id.clone());
                 None
             }
             Err(error) => {
-                // It is something, and no manifest; a later change of it is to be seen.
-                self.seen.absent.insert(id);
-                return Err(of_file(&error));
+                // There is something that is no manifest; a later change of it must be noticed.
+                self.dependencies.absent.insert(id);
+                return Err(file_refusal(&error));
             }
         };
         self.manifests.insert(id, manifest.clone());
         Ok(manifest)
     }
 
-    /// Where a package's files really are, if its directory is a link to elsewhere below the same root.
-    fn real(&self, prefix: &'static str, root: &str) -> String {
+    /// Returns the real path of a package, if its directory is a link to elsewhere below the same root.
+    fn real_path(&self, prefix: &'static str, root: &str) -> String {
         let same = || root.to_owned();
-        let Ok((door, _, _)) = self.door(prefix) else { return same() };
-        let (Ok(base), Ok(real)) = (door.path().canonicalize(), door.path().join(root).canonicalize()) else {
+        let Ok((dir, _, _)) = self.directory(prefix) else { return same() };
+        let (Ok(base), Ok(real)) = (dir.path().canonicalize(), dir.path().join(root).canonicalize()) else {
             return same();
         };
         real.strip_prefix(base).ok().and_then(Path::to_str).map_or_else(same, str::to_owned)
     }
 
-    /// Whether a file of a package is an ES module.
-    fn is_module(&mut self, id: &str, text: &str) -> bool {
-        let Ok((_, prefix, path)) = self.door(id) else { return false };
+    /// Returns whether a file of a package is an ES module.
+    fn is_es_module(&mut self, id: &str, text: &str) -> bool {
+        let Ok((_, prefix, path)) = self.directory(id) else { return false };
         let mut dir = parent(path).to_owned();
         loop {
             if let Ok(Some(manifest)) = self.manifest(prefix, &dir) {
@@ -355,7 +371,7 @@ impl Resolver {
             }
             dir = parent(&dir).to_owned();
         }
-        // Bundlers' `module` builds do not say so; their text does.
+        // Bundlers' `module` builds do not declare it; their text shows it.
         text.lines().any(|line| {
             let line = line.trim_start();
             ["import ", "import{", "import\"", "import'", "export ", "export{", "export*"]
@@ -365,8 +381,8 @@ impl Resolver {
             || text.contains("export default")
     }
 
-    /// The file at a path, with the extensions that may be left out.
-    fn probe(&mut self, prefix: &'static str, path: &str, specifier: &str) -> Found<String> {
+    /// Returns the file at a path, with one of the extensions that may be omitted.
+    fn probe(&mut self, prefix: &'static str, path: &str, specifier: &str) -> ResolveResult<String> {
         let mut candidates = Vec::new();
         let extension =
             path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension);
@@ -400,18 +416,20 @@ impl Resolver {
         candidates.extend(EXTENSIONS.iter().map(|extension| format!("{path}{slash}index.{extension}")));
         for candidate in candidates {
             let id = format!("{prefix}{candidate}");
-            if self.seen.read.contains_key(&id) {
+            if self.dependencies.read.contains_key(&id) {
                 return Ok(id);
             }
-            if self.seen.absent.contains(&id) {
+            if self.dependencies.absent.contains(&id) {
                 continue;
             }
-            match self.door(&id)?.0.open_file(&candidate) {
+            match self.directory(&id)?.0.open_file(&candidate) {
                 Ok(_) => return Ok(id),
-                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.seen.absent.insert(id)),
+                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
+                    self.dependencies.absent.insert(id);
+                }
                 Err(error) => {
-                    self.seen.absent.insert(id);
-                    return Err(of_file(&error));
+                    self.dependencies.absent.insert(id);
+                    return Err(file_refusal(&error));
                 }
             }
         }
@@ -423,64 +441,22 @@ impl Resolver {
     }
 }
 
-/// What a module is by its name.
-pub(crate) fn kind_of(path: &str) -> Option<Kind> {
+/// Returns the language of a module, by its name.
+pub(crate) fn kind_of(path: &str) -> Option<ModuleKind> {
     match path.rsplit_once('.')?.1 {
-        "ts" | "mts" => Some(Kind::Ts),
-        "js" | "mjs" => Some(Kind::Js),
-        "json" => Some(Kind::Json),
+        "ts" | "mts" => Some(ModuleKind::Ts),
+        "js" | "mjs" => Some(ModuleKind::Js),
+        "json" => Some(ModuleKind::Json),
         _ => None,
     }
 }
 
-fn of_file(error: &FileError) -> Refused {
+/// Returns the refusal for a file that cannot be read.
+fn file_refusal(error: &FileError) -> ModuleRefusal {
     match error {
         FileError::NotFound { .. } | FileError::NotAFile { .. } => missing(error.to_string(), None),
         _ => refused(error.to_string(), &error.hint().unwrap_or_default()),
     }
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-fn below(path: &str, root: &str) -> bool {
-    root.is_empty() || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// `dir` and a relative path as one path; none if it climbs out of the root.
-pub(crate) fn join(dir: &str, relative: &str) -> Option<String> {
-    let mut names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
-    for name in relative.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => drop(names.pop()?),
-            name => names.push(name),
-        }
-    }
-    Some(names.join("/"))
-}
-
-/// The root of the package a file belongs to: behind the last `node_modules`.
-pub(crate) fn package_root(path: &str) -> Option<&str> {
-    let at = if let Some(at) = path.rfind("/node_modules/") {
-        at + 1
-    } else if path.starts_with("node_modules/") {
-        0
-    } else {
-        return None;
-    };
-    let rest = &path[at + "node_modules/".len()..];
-    let mut parts = rest.match_indices('/');
-    let end = if rest.starts_with('@') { parts.nth(1) } else { parts.next() };
-    end.map(|(end, _)| &path[..at + "node_modules/".len() + end])
-}
-
-/// `@scope/name/sub/path` → the package's name, and the rest.
-fn split(specifier: &str) -> (&str, &str) {
-    let mut slashes = specifier.match_indices('/').map(|(at, _)| at);
-    let end = if specifier.starts_with('@') { slashes.nth(1) } else { slashes.next() };
-    end.map_or((specifier, ""), |end| (&specifier[..end], &specifier[end + 1..]))
 }
 
 #[cfg(test)]

@@ -1,24 +1,26 @@
-//! TypeScript to JavaScript, in place: types become spaces, so every line and column stays what the author wrote and no
-//! source map is needed. Only `enum` and parameter properties, which are code, are written anew, on the same lines.
+//! TypeScript to JavaScript, in place: types become spaces, so every line and column stays as the author wrote it and
+//! no source map is needed. Only `enum` and parameter properties, which are code, are written anew, on the same lines.
 //!
-//! The way is that of `ts-blank-space` and of node's `--strip-types`; the parser is oxc's. What neither is nor can be
-//! made JavaScript in place (`namespace` with values, `import x = require()`, `export =`, decorators, JSX) is a problem
-//! with a place.
+//! The method is that of `ts-blank-space` and of node's `--strip-types`; the parser is oxc's. Syntax that neither is
+//! nor can be made JavaScript in place (`namespace` with values, `import x = require()`, `export =`, decorators, JSX)
+//! is an error with a position.
 
 mod blank;
 mod edits;
 mod enums;
+mod visit;
 
 use oxc_allocator::Allocator;
 use oxc_parser::{Parser, ParserReturn};
 use oxc_span::SourceType;
 
 use crate::message::WireDiagnostic;
+use crate::position::line_and_column;
 
-/// The deepest nesting of brackets that is parsed: the parser calls itself for each.
-const NESTING: usize = 1_000;
+/// The deepest nesting of brackets that is parsed: the parser recurses for each.
+const MAX_NESTING: usize = 1_000;
 
-/// Why a text is not what it should be.
+/// An error of syntax, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub(crate) struct SyntaxError {
@@ -30,7 +32,7 @@ pub(crate) struct SyntaxError {
 
 impl SyntaxError {
     fn at(text: &str, offset: usize, message: impl Into<String>, help: Option<String>) -> SyntaxError {
-        let (line, column) = place(text, offset);
+        let (line, column) = line_and_column(text, offset);
         SyntaxError { line, column, message: message.into(), help }
     }
 
@@ -46,16 +48,7 @@ impl SyntaxError {
     }
 }
 
-/// Line and column of a byte, from 1, the column in characters.
-fn place(text: &str, offset: usize) -> (u32, u32) {
-    let before = crate::cut(text, offset);
-    let start = before.rfind('\n').map_or(0, |at| at + 1);
-    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let column = before[start..].chars().count() + 1;
-    (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
-}
-
-/// The text without its types, and which of its bytes were which.
+/// Returns the text without its types, and the moves of its bytes as [`edits::Edits::apply`] returns them.
 pub(crate) fn strip(text: &str) -> Result<(String, Vec<(usize, usize)>), SyntaxError> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text, SourceType::ts())?;
@@ -63,14 +56,14 @@ pub(crate) fn strip(text: &str) -> Result<(String, Vec<(usize, usize)>), SyntaxE
     Ok(edits.apply(text))
 }
 
-/// What is wrong with a text that should be JavaScript, as far as its syntax goes.
+/// Returns the first error in the syntax of a text that should be JavaScript.
 pub(crate) fn check(text: &str) -> Option<SyntaxError> {
     parse(&Allocator::default(), text, SourceType::mjs()).err()
 }
 
 fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Result<ParserReturn<'a>, SyntaxError> {
-    if let Some(offset) = nests_too_deeply(text) {
-        return Err(SyntaxError::at(text, offset, format!("brackets nest deeper than {NESTING}"), None));
+    if let Some(offset) = too_deep_at(text) {
+        return Err(SyntaxError::at(text, offset, format!("brackets nest deeper than {MAX_NESTING}"), None));
     }
     let parsed = Parser::new(allocator, text, kind).parse();
     let Some(first) = parsed.diagnostics.iter().next() else { return Ok(parsed) };
@@ -84,14 +77,15 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Resul
     Err(SyntaxError::at(text, offset, first.message.to_string(), help))
 }
 
-/// Where brackets nest too deeply, counted without looking for strings and comments: close enough for a bound.
-fn nests_too_deeply(text: &str) -> Option<usize> {
+/// Returns the offset at which brackets nest too deeply, counted without regard to strings and comments: close enough
+/// for a bound.
+fn too_deep_at(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (offset, byte) in text.bytes().enumerate() {
         match byte {
             b'(' | b'[' | b'{' => {
                 depth += 1;
-                if depth > NESTING {
+                if depth > MAX_NESTING {
                     return Some(offset);
                 }
             }

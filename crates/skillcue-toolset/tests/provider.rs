@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 use skillcue::Skillcue;
 use skillcue::tools::{Call, ToolContext, ToolOutput};
 use skillcue_exec::Launcher;
-use skillcue_toolset::{Options, ToolsetTools, Toolsets};
+use skillcue_toolset::{ToolsetOptions, ToolsetTools, Toolsets};
 
 fn skill(dir: &Path, name: &str, tools: &str) {
     let at = dir.join(name);
@@ -24,7 +24,7 @@ fn skill(dir: &Path, name: &str, tools: &str) {
 
 fn skills(dir: &Path) -> Skillcue {
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"));
-    let toolsets = Arc::new(Toolsets::new(Options::new(launcher)));
+    let toolsets = Arc::new(Toolsets::new(ToolsetOptions::new(launcher)));
     Skillcue::builder().skills_dir(dir).tools(Arc::new(ToolsetTools::new(toolsets))).build().unwrap()
 }
 
@@ -62,7 +62,7 @@ fn a_long_name_always_means_its_own_skill() {
 }
 
 #[test]
-fn what_is_not_there_says_why() {
+fn a_tool_that_is_missing_has_a_reason() {
     let dir = tempfile::tempdir().unwrap();
     skill(dir.path(), "one", "tool('x', 'one')");
     skill(dir.path(), "broken", "tool('x'");

@@ -11,14 +11,14 @@ use serde_json::json;
 use skillcue::tools::{Call, ToolContext};
 use skillcue::{LoadRequest, Request, Skillcue};
 use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
-use skillcue_toolset::{Options, ToolsetTools, Toolsets};
+use skillcue_toolset::{ToolsetOptions, ToolsetTools, Toolsets};
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// Whatever would be started is started through the helper. This one leaves a trace.
+/// Every process is started through the helper. This one leaves a trace.
 #[test]
 fn only_a_call_runs_something() {
     let dir = tempfile::tempdir().unwrap();
@@ -35,7 +35,7 @@ fn only_a_call_runs_something() {
 
     let launcher = Launcher::new(&helper);
     let runner = Runner::new(launcher.clone(), RunnerOptions::default());
-    let toolsets = Arc::new(Toolsets::new(Options::new(launcher)));
+    let toolsets = Arc::new(Toolsets::new(ToolsetOptions::new(launcher)));
     let skills = Skillcue::builder()
         .skills_dir(dir.path().join("skills"))
         .tools(Arc::new(ScriptTools::new(runner)))
@@ -74,16 +74,16 @@ fn only_a_call_runs_something() {
     let output = call("run_skill_script", json!({"skill_id": "act", "script": "scripts/a.sh"}), &loaded).unwrap();
     assert!(output.is_error, "that helper runs nothing: {}", output.text);
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\n");
-    // Whoever has loaded the skill and asks for its tools has them looked at.
+    // The tools of a skill that is loaded are evaluated when they are asked for.
     assert_eq!(skills.tools(&loaded).len(), 4, "run_skill_script, and none of the toolset, which did not start");
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\nstarted\n");
 
     // A thread would be seen: with a process that can become idle there is one.
     #[cfg(feature = "engine")]
     {
-        let toolsets = Toolsets::new(Options::new(Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"))));
+        let toolsets = Toolsets::new(ToolsetOptions::new(Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"))));
         assert_eq!(threads_for_idle_processes(), 0);
-        toolsets.tools(&skillcue_toolset::Subject::new("act", &skill, ["tools/index:Tools"]));
+        toolsets.tools(&skillcue_toolset::SkillToolsets::new("act", &skill, ["tools/index:Tools"]));
         // It gives itself its name, once it runs.
         let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while threads_for_idle_processes() == 0 && std::time::Instant::now() < until {
@@ -93,7 +93,7 @@ fn only_a_call_runs_something() {
     }
 }
 
-/// How many threads of this process wait for idle processes of toolsets.
+/// Returns the number of threads of this process that wait for idle processes of toolsets.
 fn threads_for_idle_processes() -> usize {
     if !cfg!(target_os = "linux") {
         println!("skipped: only Linux lists the names of threads");
@@ -104,13 +104,13 @@ fn threads_for_idle_processes() -> usize {
     names.filter(|name| name.as_ref().is_ok_and(|name| name.trim() == "toolset idle")).count()
 }
 
-/// What keeps all toolsets of a skill from starting is said once, not once for each.
+/// A reason that keeps all toolsets of a skill from starting is reported once, not once for each.
 #[test]
-fn what_cannot_start_is_said_once() {
+fn a_failed_start_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     write(&dir.path().join("i.ts"), "export const A = [], B = [], C = [];\n");
-    let toolsets = Toolsets::new(Options::new(Launcher::new(dir.path().join("no-helper"))));
-    let subject = skillcue_toolset::Subject::new("act", dir.path(), ["i:A", "i:B", "i:C"]);
+    let toolsets = Toolsets::new(ToolsetOptions::new(Launcher::new(dir.path().join("no-helper"))));
+    let subject = skillcue_toolset::SkillToolsets::new("act", dir.path(), ["i:A", "i:B", "i:C"]);
     let said: Vec<String> = toolsets.tools(&subject).diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].starts_with("act: error[execution_failed]: cannot start"), "{said:?}");

@@ -1,4 +1,4 @@
-//! The global object: the prelude, and the few functions it needs from outside of the language.
+//! The global object: the prelude, and the few functions it needs from the host of the engine.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, TypedArray, Value};
 
-use super::link::Link;
+use super::link::HostLink;
 use super::value;
-use crate::message::Level;
+use crate::message::LogLevel;
 
 /// The most timers that may wait at once.
-const TIMERS: usize = 10_000;
+const MAX_TIMERS: usize = 10_000;
 
-/// What the engine uses of the prelude.
+/// The functions of the prelude that the engine uses.
 pub(super) struct Prelude<'js> {
     /// Runs the callback of a timer.
     pub(super) fire: Function<'js>,
@@ -24,20 +24,20 @@ pub(super) struct Prelude<'js> {
     pub(super) timers: Rc<RefCell<Timers>>,
 }
 
-/// The same, between two times inside of the engine.
-pub(super) struct Saved {
+/// A [`Prelude`] that is kept while no context of the engine is entered.
+pub(super) struct SavedPrelude {
     functions: [Persistent<Function<'static>>; 3],
     timers: Rc<RefCell<Timers>>,
 }
 
 impl<'js> Prelude<'js> {
-    pub(super) fn save(self, ctx: &Ctx<'js>) -> Saved {
+    pub(super) fn save(self, ctx: &Ctx<'js>) -> SavedPrelude {
         let functions = [self.fire, self.make_signal, self.abort].map(|function| Persistent::save(ctx, function));
-        Saved { functions, timers: self.timers }
+        SavedPrelude { functions, timers: self.timers }
     }
 }
 
-impl Saved {
+impl SavedPrelude {
     pub(super) fn restore<'js>(self, ctx: &Ctx<'js>) -> Result<Prelude<'js>> {
         let [fire, make_signal, abort] = self.functions;
         Ok(Prelude {
@@ -49,7 +49,7 @@ impl Saved {
     }
 }
 
-/// When which callback is due.
+/// The times at which callbacks are due.
 #[derive(Default)]
 pub(super) struct Timers {
     due: BTreeSet<(Instant, u32)>,
@@ -61,11 +61,11 @@ pub(super) struct Timers {
 
 impl Timers {
     fn add(&mut self, delay: f64, repeat: bool, owner: u64) -> Option<u32> {
-        if self.due.len() >= TIMERS {
+        if self.due.len() >= MAX_TIMERS {
             return None;
         }
         self.last += 1;
-        // A day is longer than any call lives.
+        // A day is longer than any call runs.
         let delay = Duration::from_secs_f64((delay.min(86_400_000.0) / 1_000.0).max(0.0));
         self.due.insert((Instant::now() + delay, self.last));
         self.owners.insert(self.last, owner);
@@ -81,12 +81,12 @@ impl Timers {
         self.due.retain(|(_, other)| *other != id);
     }
 
-    /// When the next one is due.
+    /// Returns the time at which the next one is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The next one that is due by `now`, and the call that set it.
+    /// Takes the next one that is due by `now`, with the call that set it.
     pub(super) fn take(&mut self, now: Instant) -> Option<(u32, u64)> {
         let (at, id) = *self.due.first()?;
         if at > now {
@@ -104,17 +104,17 @@ impl Timers {
 }
 
 /// Sets the global object up.
-pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'js>> {
+pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<HostLink>) -> Result<Prelude<'js>> {
     let timers = Rc::new(RefCell::new(Timers::default()));
     let native = Object::new_proto(ctx.clone(), None)?;
     let start = Instant::now();
 
     let adding = Rc::clone(&timers);
-    let watch = Rc::clone(&link.watch);
+    let clock = Rc::clone(&link.clock);
     native.set(
         "timer",
         Func::from(move |ctx: Ctx<'js>, delay: f64, repeat: bool| {
-            let id = adding.borrow_mut().add(if delay.is_nan() { 0.0 } else { delay }, repeat, watch.running.get());
+            let id = adding.borrow_mut().add(if delay.is_nan() { 0.0 } else { delay }, repeat, clock.running.get());
             id.ok_or_else(|| rquickjs::Exception::throw_range(&ctx, "too many timers"))
         }),
     )?;
@@ -171,7 +171,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
     Ok(Prelude { fire: made.get("fire")?, make_signal: made.get("makeSignal")?, abort: made.get("abort")?, timers })
 }
 
-/// The values of one `console.log` as one line.
+/// Returns the values of one `console.log` as one line.
 pub(super) fn line(values: &[Value<'_>]) -> String {
     let mut text = String::new();
     for value in values {
@@ -186,13 +186,13 @@ pub(super) fn line(values: &[Value<'_>]) -> String {
     text
 }
 
-/// The level a word means.
-pub(super) fn level_of(word: &str) -> Level {
+/// Returns the level that a word means.
+pub(super) fn level_of(word: &str) -> LogLevel {
     match word {
-        "debug" | "trace" => Level::Debug,
-        "warn" | "warning" => Level::Warn,
-        "error" => Level::Error,
-        _ => Level::Info,
+        "debug" | "trace" => LogLevel::Debug,
+        "warn" | "warning" => LogLevel::Warn,
+        "error" => LogLevel::Error,
+        _ => LogLevel::Info,
     }
 }
 
@@ -210,7 +210,7 @@ fn decode(bytes: TypedArray<'_, u8>, fatal: bool, keep_mark: bool) -> Option<Str
     Some(text)
 }
 
-/// The bytes of a view, one by one: looking at its memory needs `unsafe`, and what is decoded here is short.
+/// Returns the bytes of a view, copied one by one: its memory can only be read with `unsafe`, and views are short here.
 fn bytes_of(bytes: &TypedArray<'_, u8>) -> Vec<u8> {
     let object = bytes.as_object();
     (0..bytes.len()).map(|index| object.get::<_, u8>(u32::try_from(index).unwrap_or(u32::MAX)).unwrap_or(0)).collect()

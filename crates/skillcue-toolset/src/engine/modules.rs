@@ -1,4 +1,4 @@
-//! Modules: asked for, stripped of their types, compiled, or taken from bytecode.
+//! Modules: requested from the host, stripped of their types, compiled, or taken from bytecode.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,18 +10,20 @@ use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Result, Value, WriteOptions};
 
-use super::link::Link;
-use super::place;
-use crate::message::{FromChild, Kind, ModuleAnswer, ModuleQuestion, Refused, Source, SourceQuestion, WireDiagnostic};
+use super::link::HostLink;
+use super::position;
+use crate::message::{
+    ChildMessage, ModuleAnswer, ModuleKind, ModuleQuestion, ModuleRefusal, ModuleSource, SourceQuestion, WireDiagnostic,
+};
 use crate::{resolve, strip};
 
-/// The module that every toolset imports, and that no file holds.
+/// The module that every toolset imports, and for which there is no file.
 pub(super) const AGENT_TOOLS: &str = "@agent/tools";
 
 /// Resolves and loads by asking the host.
-pub(super) struct Asking(pub(super) Rc<Link>);
+pub(super) struct HostLoader(pub(super) Rc<HostLink>);
 
-impl Resolver for Asking {
+impl Resolver for HostLoader {
     fn resolve<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -40,7 +42,7 @@ impl Resolver for Asking {
             return Ok(id);
         }
         let question = ModuleQuestion { specifier: key.1.clone(), from: key.0.clone() };
-        match self.0.ask(&FromChild::Module(question)) {
+        match self.0.ask(&ChildMessage::Module(question)) {
             ModuleAnswer::Found { id, source } => {
                 if let Some(source) = source {
                     self.take(ctx, &id, source)?;
@@ -54,24 +56,25 @@ impl Resolver for Asking {
     }
 }
 
-impl Asking {
-    /// A relative specifier that names, letter for letter, a module that is known already and of the same package.
+impl HostLoader {
+    /// Returns the module that a relative specifier names letter for letter, if it is known already and of the same
+    /// package.
     ///
-    /// The host would say the same: a file that is there comes before those that would have to be guessed. Modules of
-    /// libraries import each other often; this saves four questions of five.
+    /// The host would answer the same: a file that is there comes before those that would have to be guessed. Modules
+    /// of libraries import each other often; this saves four questions of five.
     fn known_relative(&self, base: &str, name: &str) -> Option<String> {
         if base.is_empty() || !(name.starts_with("./") || name.starts_with("../")) {
             return None;
         }
-        let path = base.strip_prefix(resolve::PACKAGES).unwrap_or(base);
+        let path = base.strip_prefix(resolve::PACKAGES_PREFIX).unwrap_or(base);
         let joined = resolve::join(path.rsplit_once('/')?.0, name)?;
         let same = resolve::package_root(path) == resolve::package_root(&joined);
         let id = format!("{}{joined}", &base[..base.len() - path.len()]);
         (same && self.0.known.borrow().contains(&id)).then_some(id)
     }
 
-    fn refuse(&self, ctx: &Ctx<'_>, base: &str, name: &str, refused: Refused) -> Error {
-        let at = place::written(base).and_then(|written| place::of_specifier(&written.text, name));
+    fn refuse(&self, ctx: &Ctx<'_>, base: &str, name: &str, refused: ModuleRefusal) -> Error {
+        let at = position::text_of(base).and_then(|module| position::of_specifier(&module.text, name));
         let message = refused.message.clone();
         let code = if refused.code == "module_not_found" { "module_not_found" } else { "module_refused" };
         self.0.report(WireDiagnostic {
@@ -85,31 +88,31 @@ impl Asking {
     }
 
     /// Keeps a source that came from the host.
-    fn take(&self, ctx: &Ctx<'_>, id: &str, source: Source) -> Result<()> {
+    fn take(&self, ctx: &Ctx<'_>, id: &str, source: ModuleSource) -> Result<()> {
         if let Err(refused) = self.0.admit(source.text.len()) {
             return Err(self.refuse(ctx, id, id, refused));
         }
         let (text, moved) = match source.kind {
-            Kind::Ts => match strip::strip(&source.text) {
+            ModuleKind::Ts => match strip::strip(&source.text) {
                 Ok(stripped) => stripped,
                 Err(error) => {
                     self.0.broken.borrow_mut().insert(id.to_owned(), error.in_file(id));
                     (source.text.clone(), vec![(0, 0)])
                 }
             },
-            Kind::Js | Kind::Json => (source.text.clone(), vec![(0, 0)]),
+            ModuleKind::Js | ModuleKind::Json => (source.text.clone(), vec![(0, 0)]),
         };
         let text: Rc<str> = text.into();
-        place::remember(id, source.text, &text, moved);
+        position::remember(id, source.text, &text, moved);
         self.0.sources.borrow_mut().insert(id.to_owned(), (source.kind, text));
         Ok(())
     }
 
-    fn source(&self, ctx: &Ctx<'_>, id: &str) -> Result<(Kind, Rc<str>)> {
+    fn source(&self, ctx: &Ctx<'_>, id: &str) -> Result<(ModuleKind, Rc<str>)> {
         if let Some((kind, text)) = self.0.sources.borrow().get(id) {
             return Ok((*kind, Rc::clone(text)));
         }
-        match self.0.ask(&FromChild::Source(SourceQuestion { id: id.to_owned() })) {
+        match self.0.ask(&ChildMessage::Source(SourceQuestion { id: id.to_owned() })) {
             ModuleAnswer::Found { source: Some(source), .. } => {
                 self.take(ctx, id, source)?;
                 let sources = self.0.sources.borrow();
@@ -129,7 +132,7 @@ impl Asking {
     }
 }
 
-impl Loader for Asking {
+impl Loader for HostLoader {
     fn load<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -147,7 +150,7 @@ impl Loader for Asking {
         if let Some(found) = known {
             return Err(self.fail(ctx, name, found));
         }
-        if kind == Kind::Json {
+        if kind == ModuleKind::Json {
             if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
                 let found = WireDiagnostic {
                     file: Some(name.to_owned()),
@@ -162,16 +165,16 @@ impl Loader for Asking {
         }
         let module = match Module::declare(ctx.clone(), name, text.as_bytes()) {
             Ok(module) => module,
-            // An import of the module that could not be had: whoever failed to get it has said so.
-            Err(error) if self.0.first.borrow().is_some() => return Err(error),
+            // An import of the module failed, which has been reported.
+            Err(error) if self.0.first_problem.borrow().is_some() => return Err(error),
             Err(_) => {
-                let thrown = place::thrown(ctx, &ctx.catch());
-                // The parser for TypeScript words it better; the engine knows rules it does not check.
+                let thrown = position::thrown(ctx, &ctx.catch());
+                // The message of the TypeScript parser is better; the engine knows rules it does not check.
                 let found = strip::check(&text).map_or_else(
                     || WireDiagnostic {
                         file: Some(name.to_owned()),
-                        line: thrown.place.as_ref().map(|place| place.line),
-                        column: thrown.place.as_ref().map(|place| place.column),
+                        line: thrown.position.as_ref().map(|position| position.line),
+                        column: thrown.position.as_ref().map(|position| position.column),
                         ..WireDiagnostic::new("toolset_syntax", thrown.message, None)
                     },
                     |error| error.in_file(name),
@@ -225,9 +228,9 @@ impl ModuleDef for AgentTools {
     }
 }
 
-/// `Tool.define(id, {description, parameters, execute})`: what it is given, fixed, with the place where it stands.
+/// `Tool.define(id, {description, parameters, execute})`: returns its arguments, fixed, with the position of the call.
 ///
-/// What is wrong with it is said when the toolset is read, so that one bad tool does not take the others along.
+/// Problems are reported when the toolset is read, so that one bad tool does not affect the others.
 #[expect(clippy::needless_pass_by_value, reason = "functions of the engine are given their arguments")]
 fn define<'js>(ctx: Ctx<'js>, id: Value<'js>, spec: Opt<Value<'js>>) -> Result<Object<'js>> {
     let tool = Object::new(ctx.clone())?;
@@ -238,8 +241,8 @@ fn define<'js>(ctx: Ctx<'js>, id: Value<'js>, spec: Opt<Value<'js>>) -> Result<O
             tool.prop(key, Property::from(value).enumerable())?;
         }
     }
-    if let Some(place) = place::here(&ctx) {
-        tool.prop("definedAt", Property::from(format!("{}:{}:{}", place.file, place.line, place.column)))?;
+    if let Some(at) = position::here(&ctx) {
+        tool.prop("definedAt", Property::from(format!("{}:{}:{}", at.file, at.line, at.column)))?;
     }
     Ok(tool)
 }

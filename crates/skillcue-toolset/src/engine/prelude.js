@@ -1,5 +1,5 @@
-// What toolsets find in the global object beside the language itself. Evaluated once, before any module, so that what is
-// captured here is what the engine made, whatever a toolset does to prototypes later. Only private fields, own
+// The global object of toolsets, beside the language itself. Evaluated once, before any module, so that the functions
+// captured here are those of the engine, whatever a toolset does to prototypes later. Only private fields, own
 // properties of objects without prototype and captured functions are used where the protocol depends on it.
 (function (native) {
   'use strict';
@@ -15,7 +15,7 @@
     defineProperty(target, name, { value, writable: true, enumerable: false, configurable: true });
   const shown = (name, value) => hidden(global, name, value);
 
-  // Timers: what is to be run stands here, when it is to be run the host of this engine knows.
+  // Timers: the callbacks are here, the times at which they are due are in globals.rs.
   const callbacks = create(null);
   const timer = (repeat) => function (callback, delay = 0, ...rest) {
     if (typeof callback !== 'function') throw new TypeErrorOf('the callback of a timer must be a function');

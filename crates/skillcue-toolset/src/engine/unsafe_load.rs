@@ -1,9 +1,9 @@
-//! The one door to loading bytecode, which the engine believes without checking.
+//! The one place that loads bytecode, which the engine does not check.
 
 #![allow(
     unsafe_code,
     reason = "the engine reads bytecode unchecked; it comes from the user's own cache, which toolsets cannot write, \
-              and what it might do when somebody damaged it happens inside the sandbox"
+              and damaged bytecode can do harm only inside the sandbox"
 )]
 
 use rquickjs::{Ctx, Module, Result};

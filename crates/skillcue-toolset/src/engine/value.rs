@@ -1,27 +1,27 @@
-//! Values across the border, by the engine's own functions: nothing here asks the toolset's `JSON`, `Array` or `Object`.
+//! Values out of the engine, by its own functions: nothing here uses the toolset's `JSON`, `Array` or `Object`.
 
 use std::fmt::Write as _;
 
 use rquickjs::{Array, Ctx, Function, Object, Value};
 
-/// How deep a result may nest.
-const DEPTH: usize = 100;
+/// The deepest nesting of a result.
+const MAX_DEPTH: usize = 100;
 
-/// Why a value is no JSON.
+/// The reason that a value is no JSON.
 #[derive(Debug)]
 pub(super) struct NotJson {
-    pub(super) why: String,
-    /// Whether it would be, were there less of it.
+    pub(super) reason: String,
+    /// Whether it would be JSON, were it smaller.
     pub(super) is_too_large: bool,
 }
 
 impl NotJson {
-    pub(super) fn new(why: String) -> NotJson {
-        NotJson { why, is_too_large: false }
+    pub(super) fn new(reason: String) -> NotJson {
+        NotJson { reason, is_too_large: false }
     }
 }
 
-/// A string as text: lone surrogates become U+FFFD.
+/// Returns a string as text: lone surrogates become U+FFFD.
 pub(super) fn text(value: &Value<'_>) -> Option<String> {
     let string = value.as_string()?;
     if let Ok(text) = string.to_string() {
@@ -29,7 +29,7 @@ pub(super) fn text(value: &Value<'_>) -> Option<String> {
     } else {
         let ctx = value.ctx();
         drop(ctx.catch());
-        // Taken from the engine when it was new; see the prelude.
+        // Taken from the engine before any module ran; see the prelude.
         let well_formed: Function<'_> = WELL_FORMED.with_borrow(Clone::clone)?.restore(ctx).ok()?;
         let mended: Value<'_> = well_formed.call((rquickjs::function::This(value.clone()),)).ok()?;
         mended.as_string()?.to_string().ok()
@@ -40,9 +40,9 @@ thread_local! {
     pub(super) static WELL_FORMED: std::cell::RefCell<Option<rquickjs::Persistent<Function<'static>>>> = const { std::cell::RefCell::new(None) };
 }
 
-/// A value as JSON of at most `limit` bytes.
+/// Returns a value as JSON of at most `limit` bytes.
 pub(super) fn json(value: &Value<'_>, limit: usize) -> Result<String, NotJson> {
-    let mut writer = Writer { out: String::new(), above: Vec::new(), path: String::new(), limit };
+    let mut writer = JsonWriter { out: String::new(), above: Vec::new(), path: String::new(), limit };
     if !writer.value(value)? {
         writer.out.push_str("null");
     }
@@ -52,7 +52,7 @@ pub(super) fn json(value: &Value<'_>, limit: usize) -> Result<String, NotJson> {
     Ok(writer.out)
 }
 
-struct Writer<'js> {
+struct JsonWriter<'js> {
     out: String,
     /// The objects this one is inside of.
     above: Vec<Value<'js>>,
@@ -60,7 +60,7 @@ struct Writer<'js> {
     limit: usize,
 }
 
-impl<'js> Writer<'js> {
+impl<'js> JsonWriter<'js> {
     fn fail<T>(&self, what: &str) -> Result<T, NotJson> {
         let path = if self.path.is_empty() { "the value" } else { &self.path };
         Err(NotJson::new(format!("{path} {what}")))
@@ -72,11 +72,11 @@ impl<'js> Writer<'js> {
     }
 
     fn caught<T>(&self, ctx: &Ctx<'js>) -> Result<T, NotJson> {
-        let thrown = super::place::thrown(ctx, &ctx.catch());
+        let thrown = super::position::thrown(ctx, &ctx.catch());
         self.fail(&format!("cannot be read: {}", thrown.message))
     }
 
-    /// Writes a value; `false` if it is one that JSON has no word for.
+    /// Writes a value. Returns `false` if JSON cannot represent it.
     fn value(&mut self, value: &Value<'js>) -> Result<bool, NotJson> {
         if self.out.len() > self.limit {
             return self.too_large();
@@ -124,12 +124,12 @@ impl<'js> Writer<'js> {
         if self.above.contains(value) {
             return self.fail("contains itself");
         }
-        if self.above.len() == DEPTH {
+        if self.above.len() == MAX_DEPTH {
             return self.fail("nests too deeply");
         }
         self.above.push(value.clone());
         let length = self.path.len();
-        let written = match own_form(object) {
+        let written = match own_to_json(object) {
             Err(()) => self.caught(value.ctx()),
             Ok(Some(form)) => match form.call::<_, Value<'js>>((rquickjs::function::This(value.clone()),)) {
                 Ok(instead) if instead.is_object() && instead != *value => self.value(&instead),
@@ -195,8 +195,8 @@ impl<'js> Writer<'js> {
     }
 }
 
-/// The `toJSON` of an object: its own or its class's. One that every object has is somebody's trick.
-fn own_form<'js>(object: &Object<'js>) -> Result<Option<Function<'js>>, ()> {
+/// Returns the `toJSON` of an object: its own or its class's. One that every object has is a polluted prototype.
+fn own_to_json<'js>(object: &Object<'js>) -> Result<Option<Function<'js>>, ()> {
     let found: Value<'js> = object.get("toJSON").map_err(drop)?;
     let Some(function) = found.as_function() else { return Ok(None) };
     let plain = Object::new(object.ctx().clone()).map_err(drop)?;
@@ -209,13 +209,13 @@ fn bigint(value: &Value<'_>) -> Option<String> {
     Some(coerced.0)
 }
 
-/// A value for people: what `console.log` writes.
+/// Returns a value as `console.log` writes it, for people.
 pub(super) fn inspect(value: &Value<'_>) -> String {
     if let Some(text) = text(value) {
         return text;
     }
     if value.is_error() {
-        let thrown = super::place::thrown(value.ctx(), value);
+        let thrown = super::position::thrown(value.ctx(), value);
         return match thrown.stack {
             Some(stack) => format!("{}\n{}", thrown.message, stack.trim_end()),
             None => thrown.message,
@@ -232,6 +232,6 @@ pub(super) fn inspect(value: &Value<'_>) -> String {
     }
     match json(value, 8 << 10) {
         Ok(text) => text,
-        Err(NotJson { why, .. }) => format!("[{}: {why}]", value.type_name()),
+        Err(NotJson { reason, .. }) => format!("[{}: {reason}]", value.type_name()),
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// Conditions we meet, the most telling first. (Keys of JSON objects have no order here, so theirs is not followed;
-/// packages that mean different files by `import` and `module` are not known to us.)
+/// The conditions that hold here, the most specific first. (Keys of JSON objects have no order here, so theirs is not
+/// followed; no package is known that means different files by `import` and `module`.)
 const CONDITIONS: [&str; 3] = ["import", "module", "default"];
 
-/// Whether a text can be a package's name.
+/// Returns whether a text can be a package's name.
 pub(super) fn is_name(name: &str) -> bool {
     let plain = |part: &str| {
         !part.is_empty()
@@ -19,7 +19,7 @@ pub(super) fn is_name(name: &str) -> bool {
     }
 }
 
-/// The target of `key` (`.`, `./sub`, `#internal`) in a table of exports or imports.
+/// Returns the target of `key` (`.`, `./sub`, `#internal`) in a table of exports or imports.
 pub(super) fn exported(table: &Value, key: &str) -> Option<String> {
     let is_table = table.as_object().is_some_and(|table| table.keys().any(|key| key.starts_with(['.', '#'])));
     if !is_table {

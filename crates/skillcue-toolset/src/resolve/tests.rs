@@ -2,17 +2,17 @@ use std::fs;
 
 use super::*;
 
-struct Tree(tempfile::TempDir);
+struct ModuleTree(tempfile::TempDir);
 
-impl Tree {
-    fn new(files: &[(&str, &str)]) -> Tree {
+impl ModuleTree {
+    fn new(files: &[(&str, &str)]) -> ModuleTree {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = dir.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        Tree(dir)
+        ModuleTree(dir)
     }
 
     fn resolver(&self) -> Resolver {
@@ -21,8 +21,8 @@ impl Tree {
     }
 }
 
-fn tree() -> Tree {
-    Tree::new(&[
+fn tree() -> ModuleTree {
+    ModuleTree::new(&[
         ("skill/toolsets/index.ts", "import './a.js'"),
         ("skill/toolsets/a.ts", ""),
         ("skill/toolsets/b.js", ""),
@@ -74,7 +74,7 @@ fn specifiers_mean_files() {
     ] {
         assert_eq!(resolver.resolve(from, specifier).as_deref(), Ok(id), "{specifier} from {from}");
     }
-    assert_eq!(resolver.source("toolsets/a.ts").unwrap().kind, Kind::Ts);
+    assert_eq!(resolver.source("toolsets/a.ts").unwrap().kind, ModuleKind::Ts);
     assert!(resolver.source("node_modules/esm/e.js").is_ok());
     assert!(resolver.source("packages:node_modules/zod/v4.js").is_ok());
 }
@@ -113,7 +113,7 @@ fn the_rest_is_refused_with_a_reason() {
     }
     let other = resolver.resolve(from, "other").unwrap();
     assert!(resolver.source(&other).unwrap_err().message.contains("CommonJS"));
-    let bare = Tree::new(&[("skill/i.ts", "")]);
+    let bare = ModuleTree::new(&[("skill/i.ts", "")]);
     let zod = bare.resolver().resolve("i.ts", "zod").unwrap_err();
     assert!(zod.help.unwrap().contains("among your packages"));
 }
@@ -121,7 +121,7 @@ fn the_rest_is_refused_with_a_reason() {
 #[test]
 #[cfg(unix)]
 fn links_of_installers_are_followed_below_the_root() {
-    let tree = Tree::new(&[
+    let tree = ModuleTree::new(&[
         ("skill/i.ts", ""),
         ("skill/node_modules/.pnpm/a@1/node_modules/a/package.json", r#"{"type": "module", "main": "a.js"}"#),
         ("skill/node_modules/.pnpm/a@1/node_modules/a/a.js", ""),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What is to become of a text.
+/// A list of changes to a text.
 #[derive(Default)]
 pub(super) struct Edits {
     /// Ranges that become spaces.
@@ -28,8 +28,8 @@ impl Edits {
         self.replace.push((range, with));
     }
 
-    /// Where the blanked text starts that reaches to `end`, if any does: white space and further blanks before it
-    /// belong to it.
+    /// Returns the start of the blanked text that reaches to `end`, if any does: white space and further blanks before
+    /// it belong to it.
     pub(super) fn blanked_until(&self, text: &str, end: usize) -> Option<usize> {
         let mut start = end;
         loop {
@@ -50,7 +50,7 @@ impl Edits {
         (start < end).then_some(start)
     }
 
-    /// A part of the text, changed. Its changes are taken out: whoever asks puts the part somewhere else.
+    /// Returns a part of the text, changed. Its changes are taken out: the caller puts the part somewhere else.
     pub(super) fn take(&mut self, text: &str, part: &Range<usize>) -> String {
         let inside = |range: &Range<usize>| part.start <= range.start && range.end <= part.end;
         let moved = |range: &Range<usize>| range.start - part.start..range.end - part.start;
@@ -62,7 +62,7 @@ impl Edits {
         taken.apply(&text[part.clone()]).0
     }
 
-    /// The text, changed, and which of its bytes were which: where each stretch that moved begins, then and now.
+    /// Returns the text, changed, and its moves: the offset of each stretch that moved, in the new text and in the old.
     pub(super) fn apply(mut self, text: &str) -> (String, Vec<(usize, usize)>) {
         self.blank.sort_by_key(|range| range.start);
         self.replace.sort_by_key(|(range, _)| (range.start, range.end));

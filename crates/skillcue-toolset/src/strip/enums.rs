@@ -5,7 +5,7 @@ use oxc_span::GetSpan;
 
 use super::edits::Edits;
 
-/// Words that no variable may be called.
+/// Words that cannot be the name of a variable.
 const RESERVED: &[&str] = &[
     "arguments",
     "await",
@@ -57,7 +57,8 @@ const RESERVED: &[&str] = &[
     "yield",
 ];
 
-/// Rewrites an enum: `enum A { X, Y = "y" }` → `var A = ((A) => { const X = 0; A[A["X"] = X] = "X"; … return A; })(…);`.
+/// Rewrites an enum, `enum A { X, Y = "y" }`, as
+/// `var A = ((A) => { const X = 0; A[A["X"] = X] = "X"; … return A; })(…);`.
 ///
 /// Members become constants of their own, so that later ones can refer to them by name.
 pub(super) fn lower(edits: &mut Edits, text: &str, it: &TSEnumDeclaration<'_>) {

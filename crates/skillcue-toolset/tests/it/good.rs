@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use skillcue_base::ErrorInfo as _;
-use skillcue_toolset::{CallContext, Level, Toolsets};
+use skillcue_toolset::{CallContext, LogLevel, Toolsets};
 
 use crate::harness::{SEED_EXAMPLE, Skill, options, write};
 
@@ -15,7 +15,7 @@ import type { Nothing } from './nowhere';
 interface Args { name: string; times?: number }
 
 export const greet = Tool.define('greet', {
-  description: 'Greets somebody',
+  description: 'Greets a person',
   parameters: {
     type: 'object',
     properties: { name: { type: 'string', minLength: 1 }, times: { type: 'integer', maximum: 3 } },
@@ -44,20 +44,20 @@ fn a_tool_is_listed_and_called() {
     assert_eq!(tool.schema["required"], json!(["name"]));
 
     let logged = Mutex::new(Vec::new());
-    let log = |level: Level, text: &str| logged.lock().unwrap().push((level, text.to_owned()));
+    let log = |level: LogLevel, text: &str| logged.lock().unwrap().push((level, text.to_owned()));
     let context = CallContext { log: &log, ..CallContext::new("s1") };
     let result = skill.call_as("greet", &json!({"name": "Ada", "times": 2}), &context).unwrap();
     assert_eq!((result.title.as_str(), result.output.as_str()), ("for s in s1", "Hello Ada! Hello Ada!"));
     assert_eq!(result.metadata, json!({"times": 2}));
     assert!(result.sandbox.sandboxed, "{:?}", result.sandbox);
-    assert_eq!(*logged.lock().unwrap(), [(Level::Warn, "greeting Ada".to_owned())]);
+    assert_eq!(*logged.lock().unwrap(), [(LogLevel::Warn, "greeting Ada".to_owned())]);
 
     let error = skill.call("greet", json!({"times": 4})).unwrap_err();
     assert_eq!(error.code(), "invalid_argument");
     assert_eq!(error.to_string(), "the arguments of `greet` are wrong: `name` is missing; `times` must be at most 3");
     let error = skill.call("gret", json!({})).unwrap_err();
     assert_eq!(error.to_string(), "there is no tool `gret`; there is greet");
-    assert_eq!(skill.toolsets.running(), 1);
+    assert_eq!(skill.toolsets.running_count(), 1);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn several_calls_run_side_by_side() {
         calls.into_iter().map(|call| call.join().unwrap()).collect::<Vec<_>>()
     });
     assert_eq!(outputs, ["met 0", "met 1", "met 2", "met 3"]);
-    assert_eq!(skill.toolsets.running(), 1);
+    assert_eq!(skill.toolsets.running_count(), 1);
 }
 
 #[test]
@@ -169,18 +169,18 @@ fn modules_of_every_kind_are_loaded() {
                 import data from './data.json' with { type: 'json' };
                 import plain from './data.json';
                 import { b } from './b.js';
-                import { Level } from './level';
+                import { LogLevel } from './level';
                 import dep from 'dep';
                 const late = await new Promise<string>((go) => setTimeout(() => go('late'), 2));
                 export const T = [Tool.define('t', { description: 'd', execute: async () => {
                   const lazy = await import('./lazy');
-                  return [data.x, plain.x, b(), Level.High, Level[1], dep, late, lazy.default].join(' ');
+                  return [data.x, plain.x, b(), LogLevel.High, LogLevel[1], dep, late, lazy.default].join(' ');
                 } })];",
             ),
             ("toolsets/data.json", r#"{"x": 1, "__proto__": {"y": 2}}"#),
             ("toolsets/b.ts", "import { a } from './a'; export const name = 'b'; export const b = () => a() + name;"),
             ("toolsets/a.ts", "import { name } from './b'; export const a = (): string => `a${name}`;"),
-            ("toolsets/level.ts", "export enum Level { Low = 1, High }"),
+            ("toolsets/level.ts", "export enum LogLevel { Low = 1, High }"),
             ("toolsets/lazy.ts", "export default 'lazy' as string"),
             ("node_modules/dep/package.json", r#"{"name": "dep", "type": "module", "exports": "./main.js"}"#),
             ("node_modules/dep/main.js", "export { default } from './value.js'"),
@@ -193,7 +193,7 @@ fn modules_of_every_kind_are_loaded() {
 }
 
 #[test]
-fn errors_stand_where_the_author_wrote_them() {
+fn errors_have_the_position_in_the_authors_file() {
     let skill = Skill::new(
         &[("i.ts", "import { Tool } from '@agent/tools';
 type Args = { deep: boolean };
@@ -234,9 +234,9 @@ fn unchanged_skills_start_nothing_and_changed_ones_are_read_again() {
     // Another process, later.
     let second = Skill { toolsets: Toolsets::new(options.clone()), dir: first.dir, declared: first.declared };
     assert_eq!(second.tools().tools[0].description, "one");
-    assert_eq!(second.toolsets.running(), 0, "definitions come from the cache");
+    assert_eq!(second.toolsets.running_count(), 0, "definitions come from the cache");
     assert_eq!(second.output(), "w1", "from bytecode");
-    assert_eq!(second.toolsets.running(), 1);
+    assert_eq!(second.toolsets.running_count(), 1);
 
     write(&second.path().join("i.ts"), &text("two"));
     assert_eq!(second.tools().tools[0].description, "two");
@@ -258,7 +258,7 @@ fn unchanged_skills_start_nothing_and_changed_ones_are_read_again() {
     assert_eq!(fourth.output(), "w2");
 }
 
-/// Waits for something to happen, for as long as it takes.
+/// Waits until something has happened, for at most a minute.
 fn wait_until(happened: impl Fn() -> bool) {
     let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while !happened() {
@@ -325,11 +325,11 @@ fn only_so_many_processes_are_kept() {
     for skill in more.iter().chain([&first]) {
         assert_eq!(skill.output(), skill.path().to_str().unwrap());
     }
-    assert_eq!(toolsets.running(), 2);
+    assert_eq!(toolsets.running_count(), 2);
     // The first of them has to be started again, and is.
     assert_eq!(more[0].output(), more[0].path().to_str().unwrap());
     toolsets.end();
-    assert_eq!(toolsets.running(), 0);
+    assert_eq!(toolsets.running_count(), 0);
     assert_eq!(first.output(), first.path().to_str().unwrap());
 }
 

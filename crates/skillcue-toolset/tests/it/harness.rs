@@ -1,4 +1,4 @@
-//! A skill in a temporary directory, and somebody who calls its tools.
+//! A skill in a temporary directory, and calls of its tools.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use skillcue_base::ErrorInfo as _;
 use skillcue_exec::Launcher;
 use skillcue_format::Diagnostic;
-use skillcue_toolset::{CallContext, Offered, Options, Subject, ToolError, ToolResult, Toolsets};
+use skillcue_toolset::{CallContext, OfferedTools, SkillToolsets, ToolCallResult, ToolError, ToolsetOptions, Toolsets};
 
 pub(crate) struct Skill {
     pub(crate) dir: tempfile::TempDir,
@@ -20,12 +20,12 @@ pub(crate) fn launcher() -> Launcher {
     Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"))
 }
 
-pub(crate) fn options() -> Options {
-    Options::new(launcher())
+pub(crate) fn options() -> ToolsetOptions {
+    ToolsetOptions::new(launcher())
 }
 
 /// Options with limits small enough for a test, and large enough for a busy machine.
-pub(crate) fn hasty() -> Options {
+pub(crate) fn hasty() -> ToolsetOptions {
     let mut options = options();
     options.limits.call = Duration::from_millis(400);
     options.limits.load = Duration::from_millis(1_500);
@@ -37,7 +37,7 @@ impl Skill {
         Skill::with(options(), files, declared)
     }
 
-    pub(crate) fn with(options: Options, files: &[(&str, &str)], declared: &[&str]) -> Skill {
+    pub(crate) fn with(options: ToolsetOptions, files: &[(&str, &str)], declared: &[&str]) -> Skill {
         let dir = tempfile::tempdir().expect("a directory");
         for (path, text) in files {
             write(&dir.path().join("skill").join(path), text);
@@ -47,7 +47,7 @@ impl Skill {
     }
 
     /// A skill with one toolset `T` in `i.ts` of one tool `t`, whose `execute` has this body.
-    pub(crate) fn body(options: Options, body: &str) -> Skill {
+    pub(crate) fn body(options: ToolsetOptions, body: &str) -> Skill {
         let text = format!(
             "import {{ Tool }} from '@agent/tools';\nconst t = Tool.define('t', {{ description: 'd', async execute(args, ctx) {{\n{body}\n}} }});\n\
              const ok = Tool.define('ok', {{ description: 'd', execute: () => 'fine' }});\nexport const T = [t, ok];\n"
@@ -59,9 +59,9 @@ impl Skill {
         self.dir.path().join("skill")
     }
 
-    pub(crate) fn tools(&self) -> Arc<Offered> {
+    pub(crate) fn tools(&self) -> Arc<OfferedTools> {
         let path = self.path();
-        self.toolsets.tools(&Subject::new("s", &path, &self.declared))
+        self.toolsets.tools(&SkillToolsets::new("s", &path, &self.declared))
     }
 
     pub(crate) fn findings(&self) -> Vec<Diagnostic> {
@@ -69,7 +69,7 @@ impl Skill {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "written down where it is called")]
-    pub(crate) fn call(&self, id: &str, arguments: Value) -> Result<ToolResult, ToolError> {
+    pub(crate) fn call(&self, id: &str, arguments: Value) -> Result<ToolCallResult, ToolError> {
         self.call_as(id, &arguments, &CallContext::new("session"))
     }
 
@@ -78,13 +78,13 @@ impl Skill {
         id: &str,
         arguments: &Value,
         context: &CallContext<'_>,
-    ) -> Result<ToolResult, ToolError> {
+    ) -> Result<ToolCallResult, ToolError> {
         let path = self.path();
         let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
-        self.toolsets.call(&Subject::new("s", &path, &self.declared), id, &arguments, context)
+        self.toolsets.call(&SkillToolsets::new("s", &path, &self.declared), id, &arguments, context)
     }
 
-    /// What `t` puts out.
+    /// Returns the output of `t`.
     pub(crate) fn output(&self) -> String {
         match self.call("t", serde_json::json!({})) {
             Ok(result) => result.output,
@@ -92,13 +92,13 @@ impl Skill {
         }
     }
 
-    /// Why `t` fails.
+    /// Returns the error of `t`.
     pub(crate) fn error(&self) -> ToolError {
         self.call("t", serde_json::json!({})).expect_err("it should fail")
     }
 
-    /// The other tool still works.
-    pub(crate) fn is_well(&self) {
+    /// Asserts that the other tool still works.
+    pub(crate) fn assert_well(&self) {
         let result = self.call("ok", serde_json::json!({}));
         assert_eq!(result.map(|result| result.output).map_err(|error| error.to_string()), Ok("fine".to_owned()));
     }

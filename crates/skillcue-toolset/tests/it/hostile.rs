@@ -5,29 +5,29 @@ use std::time::Duration;
 
 use serde_json::json;
 use skillcue_base::ErrorInfo as _;
-use skillcue_toolset::{CallContext, Options};
+use skillcue_toolset::{CallContext, ToolsetOptions};
 
 use crate::harness::{Skill, hasty, options};
 
-/// `t` fails with one of these codes, and the skill is well afterwards.
+/// Asserts that `t` fails with one of these codes, and that the skill works afterwards.
 fn fails(body: &str, codes: &[&str]) {
     fails_with(hasty(), body, codes);
 }
 
-fn fails_with(options: Options, body: &str, codes: &[&str]) {
+fn fails_with(options: ToolsetOptions, body: &str, codes: &[&str]) {
     let skill = Skill::body(options, body);
     assert_eq!(skill.findings(), [], "{body}");
     let error = skill.error();
     assert!(codes.contains(&error.code()), "{body}: {} {error}", error.code());
-    skill.is_well();
+    skill.assert_well();
 }
 
-/// `t` puts this out.
+/// Asserts that `t` has this output.
 fn gives(body: &str, output: &str) {
     let skill = Skill::body(options(), body);
     assert_eq!(skill.findings(), [], "{body}");
     assert_eq!(skill.output(), output, "{body}");
-    skill.is_well();
+    skill.assert_well();
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn memory_has_a_limit() {
         // Without room even for an error, the engine throws null.
         let is_memory = error.code() == "memory" || error.to_string().ends_with("null was thrown");
         assert!(is_memory, "{body}: {} {error}", error.code());
-        skill.is_well();
+        skill.assert_well();
     }
     // The control: half of it is there to be used.
     let skill = Skill::body(options, "return String(new Uint8Array(24 << 20).fill(1).length)");
@@ -126,7 +126,7 @@ fn results_cannot_break_the_protocol() {
     fails("throw 'x'.repeat(5 << 20)", &["threw"]);
 }
 
-/// A megabyte is the most, however it looks on the wire; a byte more is refused whole, and the tool's author is told.
+/// A megabyte is the most, however it looks on the wire; a byte more is refused whole, and the error names the limit.
 #[test]
 fn results_over_a_megabyte_are_too_large() {
     let most = skillcue_toolset::MAX_OUTPUT_BYTES;
@@ -138,7 +138,7 @@ fn results_over_a_megabyte_are_too_large() {
         let error = over.error();
         assert_eq!(error.code(), "too_large", "{piece}: {error}");
         assert!(error.to_string().contains("1048576 bytes"), "{error}");
-        over.is_well();
+        over.assert_well();
     }
     // As JSON, quotes and brackets count.
     gives("return ['x'.repeat((1 << 20) - 4)].map((x) => x.length)", "[1048572]");
@@ -210,7 +210,7 @@ fn a_flood_of_lines_is_dammed() {
     let listening = CallContext { log: &log, ..CallContext::new("s") };
     assert_eq!(skill.call_as("t", &json!({}), &listening).unwrap().output, "done");
     assert_eq!(seen.load(Ordering::Relaxed), 0, "a call has so many lines, whatever it says them with");
-    skill.is_well();
+    skill.assert_well();
     for (lines, heard) in [(3, 3), (5_000, 1_000)] {
         seen.store(0, Ordering::Relaxed);
         let body = format!("for (let i = 0; i < {lines}; i++) ctx.log('mine', i); return 'done'");
@@ -306,15 +306,15 @@ fn there_is_no_way_out_of_the_process() {
 
 #[test]
 fn rejections_and_timers_that_outlive_their_call_do_no_harm() {
-    gives("Promise.reject(new Error('nobody cares')); return 'ok'", "ok");
+    gives("Promise.reject(new Error('not handled')); return 'ok'", "ok");
     gives(
         "setTimeout(() => { throw new Error('late') }, 0); await new Promise((go) => setTimeout(go, 5)); return 'ok'",
         "ok",
     );
     let skill = Skill::body(options(), "setInterval(() => { globalThis.n = (globalThis.n ?? 0) + 1 }, 1); return 'ok'");
     assert_eq!(skill.output(), "ok");
-    skill.is_well();
-    skill.is_well();
+    skill.assert_well();
+    skill.assert_well();
     gives(
         "let n = 0; try { for (;;) { setTimeout(() => {}, 1e6); n++ } } catch (error) { return error.name }",
         "RangeError",
@@ -322,7 +322,7 @@ fn rejections_and_timers_that_outlive_their_call_do_no_harm() {
 }
 
 #[test]
-fn a_cancelled_tool_is_told() {
+fn a_cancelled_tool_gets_the_signal() {
     let asked = AtomicBool::new(false);
     let skill = Skill::body(
         options(),
@@ -336,14 +336,14 @@ fn a_cancelled_tool_is_told() {
     let cancelled = || asked.load(Ordering::Acquire);
     let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
     assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled");
-    // It stopped when it was told, so its process is kept; the same globals are there.
-    assert_eq!(skill.toolsets.running(), 1);
+    // It stopped at the signal, so its process is kept; the same globals are there.
+    assert_eq!(skill.toolsets.running_count(), 1);
     assert_eq!(skill.output(), "told: true");
-    skill.is_well();
+    skill.assert_well();
 }
 
 #[test]
-fn a_cancelled_tool_that_does_not_listen_is_killed() {
+fn a_cancelled_tool_that_ignores_the_signal_is_killed() {
     for body in [
         "ctx.log('x'); await null; while (true) {}",
         "ctx.log('x'); await new Promise(() => {})",
@@ -355,7 +355,7 @@ fn a_cancelled_tool_that_does_not_listen_is_killed() {
         let cancelled = || asked.load(Ordering::Acquire);
         let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
         assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled", "{body}");
-        skill.is_well();
+        skill.assert_well();
     }
 }
 
@@ -374,7 +374,7 @@ fn loading_is_contained_as_calling_is() {
         let findings = skill.findings();
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
         assert!(codes.contains(&findings[0].code.as_str()), "{text}: {findings:?}");
-        skill.is_well();
+        skill.assert_well();
     }
 }
 
@@ -398,7 +398,7 @@ fn sources_that_would_overwhelm_the_parser_do_not() {
             let findings = skill.findings();
             let found: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
             assert_eq!(found, codes, "{}… {times} times: {findings:?}", &text[..40]);
-            skill.is_well();
+            skill.assert_well();
         }
     }
 }
@@ -417,7 +417,7 @@ fn a_skill_cannot_be_too_many_modules() {
 }
 
 #[test]
-fn who_shares_a_process_with_one_that_is_killed_is_told() {
+fn calls_that_share_a_process_with_one_that_hangs_go_on() {
     let text = "import { Tool } from '@agent/tools';
         const d = 'd';
         export const T = [
@@ -436,17 +436,17 @@ fn who_shares_a_process_with_one_that_is_killed_is_told() {
         while !here.load(Ordering::Acquire) {
             std::thread::sleep(Duration::from_millis(2));
         }
-        // One who hangs and is cancelled while another waits goes on until nobody waits any more.
+        // A call that hangs and is cancelled while another waits goes on until no call waits any more.
         let asked = std::time::Instant::now();
         let cancelled = || asked.elapsed() > Duration::from_millis(50);
         let context = CallContext { cancelled: &cancelled, ..CallContext::new("s") };
         assert_eq!(skill.call_as("hang", &json!({}), &context).unwrap_err().code(), "cancelled");
         // Meanwhile another process takes the calls.
-        skill.is_well();
+        skill.assert_well();
         cancel.store(true, Ordering::Release);
         assert_eq!(waiting.join().unwrap().unwrap_err().code(), "cancelled");
     });
-    skill.is_well();
+    skill.assert_well();
 }
 
 /// Two tools that log when they run: one spins without pause for a time, one waits for ever.
@@ -514,7 +514,7 @@ fn the_time_of_one_call_is_not_that_of_another() {
         assert_eq!(waiting.join().unwrap().unwrap_err().code(), "timeout");
         let spun = spinning.join().unwrap();
         assert_eq!(spun.map(|result| result.output).map_err(|error| error.to_string()), Ok("spun later".into()));
-        // And one that does not end gets its own time, not that of one who came later.
+        // And one that does not end gets its own time, not that of a later one.
         let endless = scope.spawn(|| skill.call("later", json!({ "wait": 10, "ms": 60_000 })));
         std::thread::sleep(Duration::from_millis(300));
         let fine = skill.call("ok", json!({}));
@@ -565,7 +565,7 @@ fn schemas_hide_nothing() {
 }
 
 #[test]
-fn models_are_told_nothing_that_is_not_seen() {
+fn models_get_no_hidden_characters() {
     let text = "import { Tool } from '@agent/tools';
         const execute = () => '';
         export const T = [

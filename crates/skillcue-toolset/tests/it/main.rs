@@ -1,9 +1,7 @@
-//! Toolsets, run: through the sandbox, in the engine, as a host would.
-
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+//! Toolsets in the engine, in the sandbox, as a host runs them.
 
 mod broken;
+mod cached;
 mod good;
 mod harness;
 mod hostile;
-mod kept;

@@ -1,12 +1,12 @@
-//! What is kept of toolsets, in the process and on disk, and for how long it is believed.
+//! Cached toolsets, in the process and on disk, and for how long they are valid.
 
 use std::time::{Duration, Instant};
 
-use skillcue_toolset::{Subject, Toolsets};
+use skillcue_toolset::{SkillToolsets, Toolsets};
 
 use crate::harness::{FAKE_ZOD, SEED_EXAMPLE, Skill, options, write};
 
-/// Throws when it is loaded, every time with another text.
+/// A module that throws when it is loaded, every time with another text.
 const MOODY: &str = "throw new Error(`no: ${Math.random()}`);\nexport const T = [];";
 const ONE: &str = "import { Tool } from '@agent/tools';
 export const T = [Tool.define('t', { description: 'd', execute: () => 'one' })];";
@@ -27,7 +27,7 @@ fn what_failed_once_is_tried_again() {
     assert_eq!(patient.findings(), first, "not before its time");
     patient.toolsets.end();
     drop(patient);
-    assert_eq!(files_in(cache.path()), 0, "nothing of it is kept on disk");
+    assert_eq!(files_in(cache.path()), 0, "nothing of it is cached on disk");
 
     options.limits.retry = Duration::ZERO;
     let skill = Skill::with(options, &[("i.ts", MOODY)], &["i:T"]);
@@ -40,7 +40,7 @@ fn what_failed_once_is_tried_again() {
 }
 
 #[test]
-fn a_short_life_is_long_enough_to_keep_what_was_made() {
+fn a_short_life_is_long_enough_to_fill_the_cache() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = options();
     options.cache_dir = Some(cache.path().to_path_buf());
@@ -48,11 +48,11 @@ fn a_short_life_is_long_enough_to_keep_what_was_made() {
     assert_eq!(skill.tools().tools.len(), 1);
     skill.toolsets = Toolsets::new(options);
     assert_eq!(files_in(cache.path()), 1);
-    // And what was kept is known without starting anything.
+    // And what was cached is known without starting anything.
     let path = skill.path();
-    let known = skill.toolsets.known(&Subject::new("s", &path, &skill.declared));
+    let known = skill.toolsets.known_tools(&SkillToolsets::new("s", &path, &skill.declared));
     assert_eq!(known.map(|known| known.tools.len()), Some(1));
-    assert_eq!(skill.toolsets.running(), 0);
+    assert_eq!(skill.toolsets.running_count(), 0);
 }
 
 #[test]
@@ -62,21 +62,21 @@ fn what_is_known_needs_no_waiting() {
         export const T = [Tool.define('t', { description: 'd', execute: () => 'slow' })];";
     let skill = Skill::new(&[("i.ts", slow)], &["i:T"]);
     let path = skill.path();
-    let subject = Subject::new("s", &path, &skill.declared);
-    assert!(skill.toolsets.known(&subject).is_none(), "nobody has asked");
-    assert_eq!(skill.toolsets.running(), 0);
+    let subject = SkillToolsets::new("s", &path, &skill.declared);
+    assert!(skill.toolsets.known_tools(&subject).is_none(), "no tools were asked for");
+    assert_eq!(skill.toolsets.running_count(), 0);
     std::thread::scope(|scope| {
         let loading = scope.spawn(|| skill.tools());
-        while skill.toolsets.running() == 0 {
+        while skill.toolsets.running_count() == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert!(skill.toolsets.known(&subject).is_none(), "it is being evaluated");
+        assert!(skill.toolsets.known_tools(&subject).is_none(), "it is being evaluated");
         assert!(!loading.is_finished());
         assert_eq!(loading.join().unwrap().tools.len(), 1);
     });
-    assert_eq!(skill.toolsets.known(&subject).map(|known| known.tools.len()), Some(1));
+    assert_eq!(skill.toolsets.known_tools(&subject).map(|known| known.tools.len()), Some(1));
     std::fs::write(path.join("i.ts"), ONE).unwrap();
-    assert!(skill.toolsets.known(&subject).is_none(), "its file has changed");
+    assert!(skill.toolsets.known_tools(&subject).is_none(), "its file has changed");
 }
 
 #[test]

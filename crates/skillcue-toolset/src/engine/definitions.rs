@@ -1,43 +1,40 @@
-//! From entries of the manifest to tools.
+//! From the exports of a module to tools.
 
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 use serde_json::value::RawValue;
 
-use super::{place, value};
-use crate::message::{Defined, Entry, WireDiagnostic};
+use super::{position, value};
+use crate::known_tools::{MAX_DESCRIPTION_BYTES, MAX_SCHEMA_BYTES};
+use crate::message::{DefinedTool, ToolsetEntry, WireDiagnostic};
 
-/// The largest schema a tool may have.
-const SCHEMA: usize = 256 << 10;
-/// The longest description of a tool.
-const DESCRIPTION: usize = 16 << 10;
-/// The most items of a toolset that are looked at; the host takes fewer, and says how many it did not.
-const MOST: usize = 4_096;
+/// The most items of a toolset that are looked at; the host takes fewer, and reports how many it did not take.
+const MAX_ITEMS: usize = 4_096;
 
 /// A tool that can be called.
-pub(super) struct Tool<'js> {
-    pub(super) defined: Defined,
+pub(super) struct LoadedTool<'js> {
+    pub(super) defined: DefinedTool,
     pub(super) execute: Function<'js>,
-    /// What the tool's object was, for `this`.
+    /// The object that defines the tool, for `this`.
     pub(super) object: Object<'js>,
     /// The schema that parses arguments, if it is one of a library.
     pub(super) parser: Option<Object<'js>>,
-    /// Where it is defined, beside the line.
+    /// The column of its definition.
     pub(super) column: Option<u32>,
 }
 
 const SHAPE_HELP: &str = "export an array of `Tool.define(id, {description, parameters, execute})`";
 
-/// The tools of one export, and what is wrong with those that are none.
+/// Returns the tools of one export, and the problems of the items that are none.
 pub(super) fn tools<'js>(
     ctx: &Ctx<'js>,
     schemas: &[(String, Box<RawValue>)],
-    entry: &Entry,
+    entry: &ToolsetEntry,
     file: &str,
     namespace: &Object<'js>,
-) -> (Vec<Tool<'js>>, Vec<WireDiagnostic>) {
+) -> (Vec<LoadedTool<'js>>, Vec<WireDiagnostic>) {
     let mut found = Vec::new();
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     let here = |mut found: WireDiagnostic| {
         found.file.get_or_insert_with(|| file.to_owned());
         found
@@ -56,15 +53,16 @@ pub(super) fn tools<'js>(
             return (found, vec![here(missing)]);
         }
         Err(_) => {
-            let thrown = place::thrown(ctx, &ctx.catch());
+            let thrown = position::thrown(ctx, &ctx.catch());
             return (found, vec![here(WireDiagnostic::new("toolset_export", thrown.message, None))]);
         }
     };
     let items: Vec<Value<'js>> = match exported.as_array() {
-        Some(array) => (0..array.len().min(MOST)).map_while(|index| array.get(index).ok()).collect(),
+        Some(array) => (0..array.len().min(MAX_ITEMS)).map_while(|index| array.get(index).ok()).collect(),
         None if exported.as_object().is_some_and(is_tool) => vec![exported.clone()],
         None => {
-            let message = format!("`{}` is {}, not an array of tools", entry.export, a(exported.type_name()));
+            let message =
+                format!("`{}` is {}, not an array of tools", entry.export, with_article(exported.type_name()));
             return (found, vec![here(WireDiagnostic::new("toolset_shape", message, Some(SHAPE_HELP)))]);
         }
     };
@@ -73,18 +71,19 @@ pub(super) fn tools<'js>(
             Ok(tool) => found.push(tool),
             Err(mut found) => {
                 found.message = format!("`{}[{index}]` {}", entry.export, found.message);
-                wrong.push(here(found));
+                problems.push(here(found));
             }
         }
     }
-    (found, wrong)
+    (found, problems)
 }
 
 fn is_tool(object: &Object<'_>) -> bool {
     object.get::<_, Value<'_>>("execute").is_ok_and(|execute| execute.is_function())
 }
 
-fn a(kind: &str) -> String {
+/// Returns a type with its article.
+fn with_article(kind: &str) -> String {
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     if matches!(kind, "undefined" | "null") { kind.to_owned() } else { format!("{article} {kind}") }
 }
@@ -94,14 +93,14 @@ fn tool<'js>(
     schemas: &[(String, Box<RawValue>)],
     file: &str,
     item: &Value<'js>,
-) -> Result<Tool<'js>, WireDiagnostic> {
+) -> Result<LoadedTool<'js>, WireDiagnostic> {
     let shape = |message: String| WireDiagnostic::new("toolset_shape", message, Some(SHAPE_HELP));
     let Some(object) = item.as_object() else {
-        return Err(shape(format!("is {}, not a tool", a(item.type_name()))));
+        return Err(shape(format!("is {}, not a tool", with_article(item.type_name()))));
     };
     let get = |key: &str| -> Result<Value<'js>, WireDiagnostic> {
         object.get::<_, Value<'js>>(key).map_err(|_| {
-            let thrown = place::thrown(ctx, &ctx.catch());
+            let thrown = position::thrown(ctx, &ctx.catch());
             shape(format!("has a `{key}` that cannot be read: {}", thrown.message))
         })
     };
@@ -125,22 +124,25 @@ fn tool<'js>(
     }
     let named = |what: &str| placed(shape(format!("(`{id}`) {what}")));
     let description = match value::text(&get("description")?) {
-        Some(description) if !description.trim().is_empty() => crate::cut(&description, DESCRIPTION).to_owned(),
+        Some(description) if !description.trim().is_empty() => {
+            crate::cut(&description, MAX_DESCRIPTION_BYTES).to_owned()
+        }
         _ => return Err(named("has no `description`; a model would not know what it is for")),
     };
     let execute = get("execute")?.as_function().cloned().ok_or_else(|| named("has no function `execute`"))?;
     let parameters = get("parameters")?;
     let known = schemas.iter().find(|(of, _)| *of == id).map(|(_, schema)| &**schema);
-    let (schema, parser) = schema(ctx, &parameters, known).map_err(|why| named(&why))?;
+    let (schema, parser) = schema(ctx, &parameters, known).map_err(|reason| named(&reason))?;
     let (file, line) = match &origin {
         Some((file, line, _)) => (file.clone(), Some(*line)),
         None => (file.to_owned(), None),
     };
-    let defined = Defined { id, description, schema, parsed: parser.is_some(), file, line };
-    Ok(Tool { defined, execute, object: object.clone(), parser, column: origin.map(|(_, _, column)| column) })
+    let defined = DefinedTool { id, description, schema, parsed: parser.is_some(), file, line };
+    Ok(LoadedTool { defined, execute, object: object.clone(), parser, column: origin.map(|(_, _, column)| column) })
 }
 
-/// The JSON Schema of a tool's parameters, and the object that checks arguments if they are no plain JSON Schema.
+/// Returns the JSON Schema of a tool's parameters, and the object that checks arguments if they are no plain JSON
+/// Schema.
 fn schema<'js>(
     ctx: &Ctx<'js>,
     parameters: &Value<'js>,
@@ -151,7 +153,7 @@ fn schema<'js>(
         return Ok((raw(r#"{"type":"object","properties":{},"additionalProperties":false}"#.into())?, None));
     }
     let Some(object) = parameters.as_object() else {
-        return Err(format!("has `parameters` that are {}, not a schema", a(parameters.type_name())));
+        return Err(format!("has `parameters` that are {}, not a schema", with_article(parameters.type_name())));
     };
     let has = |key: &str| object.get::<_, Value<'js>>(key).is_ok_and(|value| value.is_object());
     if has("_zod") {
@@ -162,11 +164,11 @@ fn schema<'js>(
             return Err("has a schema without `toJSONSchema`, as those of zod/mini are; import from `zod`".into());
         }
         let converted = of_zod(ctx, object).map_err(|_| {
-            let thrown = place::thrown(ctx, &ctx.catch());
+            let thrown = position::thrown(ctx, &ctx.catch());
             format!("has a zod schema that cannot be written as JSON Schema: {}", thrown.message)
         })?;
-        let text =
-            value::json(&converted, SCHEMA).map_err(|value::NotJson { why, .. }| format!("has a bad schema: {why}"))?;
+        let text = value::json(&converted, MAX_SCHEMA_BYTES)
+            .map_err(|value::NotJson { reason, .. }| format!("has a bad schema: {reason}"))?;
         return Ok((raw(text)?, Some(object.clone())));
     }
     if has("_def") {
@@ -175,12 +177,13 @@ fn schema<'js>(
     if has("~standard") {
         return Err("has a schema that is neither of zod nor JSON Schema".into());
     }
-    let text =
-        value::json(parameters, SCHEMA).map_err(|value::NotJson { why, .. }| format!("has a bad schema: {why}"))?;
+    let text = value::json(parameters, MAX_SCHEMA_BYTES)
+        .map_err(|value::NotJson { reason, .. }| format!("has a bad schema: {reason}"))?;
     Ok((raw(text)?, None))
 }
 
-/// What zod's own `toJSONSchema` says. Objects that take no further keys say so, as models do better knowing it.
+/// Returns the result of zod's own `toJSONSchema`. Objects that take no further keys are marked so, as models do better
+/// with that.
 fn of_zod<'js>(ctx: &Ctx<'js>, schema: &Object<'js>) -> rquickjs::Result<Value<'js>> {
     let convert: Function<'js> = schema.get("toJSONSchema")?;
     let options = Object::new(ctx.clone())?;
