@@ -19,7 +19,8 @@ use crate::resolve::{ModuleDependencies, PACKAGES_PREFIX};
 
 /// The magic changes when the protocol does, the build when this crate or the engine does. The head is a
 /// [`CacheHeader`] as JSON, and the extent of the bytecode behind it.
-const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctool3", build: concat!(env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0") };
+const FORMAT: BinaryFormat =
+    BinaryFormat { magic: *b"skctool3", build: concat!(env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0") };
 /// The largest cache file that is read.
 const MAX_FILE_BYTES: u64 = 160 << 20;
 

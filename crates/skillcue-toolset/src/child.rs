@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use skillcue_base::lock;
-use skillcue_exec::{Child, ExecError, Job, Killer, Launcher, SandboxReport};
+use skillcue_exec::{ExecError, Job, Killer, Launcher, RunningJob, SandboxReport};
 
 use crate::error::ToolError;
 use crate::frame;

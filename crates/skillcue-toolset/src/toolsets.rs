@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use skillcue_base::lock;
-use skillcue_exec::{Bounds, Job, SandboxPolicy, JobProgram};
+use skillcue_exec::{Bounds, Job, JobProgram, SandboxPolicy};
 use skillcue_format::{Diagnostic, Severity};
 
 use crate::cache::{self, CachedToolsets, ToolsetPaths};
@@ -425,7 +425,7 @@ impl Inner {
 /// Returns the job that runs the engine, which may reach nothing.
 fn engine_job(limits: &ToolsetLimits) -> Job {
     let memory = limits.memory + ENGINE_OVERHEAD;
-    let mut job = Job::new(Program::Engine, Policy::nothing());
+    let mut job = Job::new(JobProgram::Engine, SandboxPolicy::nothing());
     job.bounds = Bounds { memory, memory_total: memory * 2, ..Bounds::default() };
     job
 }
