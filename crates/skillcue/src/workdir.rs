@@ -153,7 +153,8 @@ impl WorkDir {
         let Some((program, variables)) = &self.git else { return Vec::new() };
         let is_repository = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
         let Some(root) = self.dir.ancestors().find(is_repository) else { return Vec::new() };
-        let git = Git { program, variables, dir: &self.dir, deadline: Instant::now() + self.timeout.min(MAX_TIMEOUT) };
+        let git =
+            GitRunner { program, variables, dir: &self.dir, deadline: Instant::now() + self.timeout.min(MAX_TIMEOUT) };
         let is_root = git.top().is_some_and(|top| top.canonicalize().ok() == root.canonicalize().ok());
         let said = is_root.then(|| git.filters()).flatten().and_then(|filters| git.status(&filters));
         let prefix = self.dir.strip_prefix(root).unwrap_or(Path::new("")).to_str().map(|prefix| format!("{prefix}/"));
@@ -175,14 +176,14 @@ impl WorkDir {
 }
 
 /// The set-up of calls of git.
-struct Git<'a> {
+struct GitRunner<'a> {
     program: &'a Path,
     variables: &'a [(OsString, OsString)],
     dir: &'a Path,
     deadline: Instant,
 }
 
-impl Git<'_> {
+impl GitRunner<'_> {
     /// Returns the directory of the repository that git itself finds: versions before 2.38 take a bare one among the
     /// files.
     fn top(&self) -> Option<PathBuf> {
