@@ -136,7 +136,7 @@ pub(crate) struct Global {
     /// Look for skills below DIR first; may be given several times
     #[arg(long, value_name = "DIR")]
     pub(crate) skills_dir: Vec<PathBuf>,
-    /// Use only skills below --skills-dir: no project, user, plugin or bundled ones
+    /// Use only --skills-dir: no project, user, plugin or bundled skills
     #[arg(long, global = true)]
     pub(crate) isolated: bool,
     /// Neither read nor write the index cache

@@ -10,12 +10,12 @@ use crate::terminal::{paint, style};
 /// A result as people read it: text on stdout, then remarks on stderr.
 #[derive(Debug, Default)]
 pub(crate) struct Printout {
-    text: Text,
+    text: PrintoutText,
     remarks: Vec<String>,
 }
 
 #[derive(Debug)]
-enum Text {
+enum PrintoutText {
     /// Coloured where the stream allows it.
     Styled(String),
     /// Every byte of it, but on a terminal nothing that commands it.
@@ -24,27 +24,27 @@ enum Text {
     Bytes(Vec<u8>),
 }
 
-impl Default for Text {
-    fn default() -> Text {
-        Text::Styled(String::new())
+impl Default for PrintoutText {
+    fn default() -> PrintoutText {
+        PrintoutText::Styled(String::new())
     }
 }
 
 impl From<String> for Printout {
     fn from(text: String) -> Printout {
-        Printout { text: Text::Styled(text), remarks: Vec::new() }
+        Printout { text: PrintoutText::Styled(text), remarks: Vec::new() }
     }
 }
 
 impl Printout {
     /// Makes a printout of a text that a model reads.
     pub(crate) fn for_model(text: impl Into<String>) -> Printout {
-        Printout { text: Text::ForModel(text.into()), remarks: Vec::new() }
+        Printout { text: PrintoutText::ForModel(text.into()), remarks: Vec::new() }
     }
 
     /// Makes a printout of bytes that are written as they are.
     pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Printout {
-        Printout { text: Text::Bytes(bytes.into()), remarks: Vec::new() }
+        Printout { text: PrintoutText::Bytes(bytes.into()), remarks: Vec::new() }
     }
 
     /// Makes a printout without a text.
@@ -83,9 +83,9 @@ impl Context {
 
     fn print(&self, printout: Printout) -> Result<(), CliError> {
         match printout.text {
-            Text::Styled(text) => self.terminal.print(&text)?,
-            Text::ForModel(text) => self.terminal.print_for_model(&text)?,
-            Text::Bytes(bytes) => self.terminal.print_bytes(&bytes)?,
+            PrintoutText::Styled(text) => self.terminal.print(&text)?,
+            PrintoutText::ForModel(text) => self.terminal.print_for_model(&text)?,
+            PrintoutText::Bytes(bytes) => self.terminal.print_bytes(&bytes)?,
         }
         if !printout.remarks.is_empty() {
             // What it is about stands above a remark.

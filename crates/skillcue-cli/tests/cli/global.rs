@@ -59,7 +59,7 @@ fn help() {
 
     Global options:
           --skills-dir <DIR>  Look for skills below DIR first; may be given several times
-          --isolated          Use only skills below --skills-dir: no project, user, plugin or bundled ones
+          --isolated          Use only --skills-dir: no project, user, plugin or bundled skills
           --no-cache          Neither read nor write the index cache
           --config <FILE>     Read FILE instead of the user's and the project's skillcue.toml
           --json              Print one JSON document on stdout
@@ -98,7 +98,7 @@ fn help() {
 
     Global options:
           --skills-dir <DIR>  Look for skills below DIR first; may be given several times
-          --isolated          Use only skills below --skills-dir: no project, user, plugin or bundled ones
+          --isolated          Use only --skills-dir: no project, user, plugin or bundled skills
           --no-cache          Neither read nor write the index cache
           --config <FILE>     Read FILE instead of the user's and the project's skillcue.toml
           --json              Print one JSON document on stdout
