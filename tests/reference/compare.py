@@ -3,7 +3,7 @@
     python compare.py PATH/TO/skillcue
 
 Needs `skills-ref` (pinned by `cargo xtask test reference`). Fails on every disagreement that is not in the table of
-known differences, and on every entry of that table that no longer occurs or is not explained in docs/validate.md.
+known differences, and on every entry of that table that no longer occurs or is not explained in docs/reference/validate.md.
 
 To look for further disagreements: SEED=7 MUTANTS=20000 python compare.py …
 """

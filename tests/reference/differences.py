@@ -1,4 +1,4 @@
-"""Where skillcue knowingly differs from the reference, and why. docs/validate.md explains each to users."""
+"""Where skillcue knowingly differs from the reference, and why. docs/reference/validate.md explains each to users."""
 
 import re
 from collections.abc import Callable

@@ -6,6 +6,8 @@
 //! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `mcp-load`: the MCP server under load, beside `fastmcp`.
 //! - `model`: the agent against a real model server, llama.cpp's.
+//! - `dist`: release archives.
+//! - `picture`: the README's picture of a terminal.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -15,9 +17,11 @@
 
 mod coverage;
 mod deny;
+mod dist;
 mod fresh;
 mod mcp;
 mod model;
+mod picture;
 mod process;
 mod python;
 mod reference;
@@ -38,9 +42,12 @@ usage: cargo xtask CHORE
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
   model                       the agent against llama.cpp's server and a small model; installs 130 MB
+  dist                        release archives with checksums, completions and manual pages
+  picture                     draw docs/terminal.svg, the README's picture, from what the program prints
   deny                        licences and advisories of the dependencies
 
-steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, smoke";
+steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, smoke, dist,
+picture";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,6 +59,8 @@ fn main() -> ExitCode {
         ["coverage"] => coverage::main(),
         ["mcp-load", rest @ ..] => mcp::load(rest),
         ["model"] => model::main(),
+        ["dist"] => dist::main(),
+        ["picture"] => picture::main(),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -2,6 +2,7 @@
 
 use crate::process::{ChoreFailure, ScratchDir, build_skillcue, line, skillcue};
 use crate::test::StepOutcome;
+use std::path::Path;
 use std::process::Command;
 
 /// The arguments of the README's main command.
@@ -13,20 +14,24 @@ const EXPECTED: [&str; 2] = ["### hello-extended", "Base directory for this skil
 pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     build_skillcue()?;
     let scratch = ScratchDir::new("smoke")?;
-    // No project, no home, no settings: only what is bundled in the binary can answer.
-    let mut command = Command::new(skillcue());
-    command.args(MAIN_COMMAND).current_dir(scratch.path()).env_clear().env("HOME", scratch.path());
+    main_job(&skillcue(), scratch.path())?;
+    sandbox(&scratch).map(|()| StepOutcome::Passed)
+}
+
+/// Runs the main job in an empty directory: no project, no settings, so only what is bundled in the program can answer.
+pub(crate) fn main_job(program: &Path, home: &Path) -> Result<(), ChoreFailure> {
+    let mut command = Command::new(program);
+    command.args(MAIN_COMMAND).current_dir(home).env_clear().env("HOME", home);
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }
-    let output = command
-        .output()
-        .map_err(|error| ChoreFailure::new(format!("cannot start {}: {error}", skillcue().display())))?;
+    let output =
+        command.output().map_err(|error| ChoreFailure::new(format!("cannot start {}: {error}", program.display())))?;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let missing = missing_texts(&stdout);
     if output.status.success() && missing.is_empty() {
         println!("    {} answered {} bytes", line(&command), output.stdout.len());
-        return sandbox(&scratch).map(|()| StepOutcome::Passed);
+        return Ok(());
     }
     let mut message = format!("`{}` in an empty directory: {}", line(&command), output.status);
     for text in missing {

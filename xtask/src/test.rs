@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
 use crate::process::{ChoreFailure, cargo, run, succeeds};
-use crate::{mcp, reference, smoke, toolsets};
+use crate::{dist, mcp, picture, reference, smoke, toolsets};
 use std::time::Instant;
 
 /// The end of a step that has not failed.
@@ -19,7 +19,7 @@ struct TestStep {
     run: fn() -> Result<StepOutcome, ChoreFailure>,
 }
 
-const STEPS: [TestStep; 9] = [
+const STEPS: [TestStep; 11] = [
     TestStep { name: "fmt", what: "formatting", run: fmt },
     TestStep { name: "clippy", what: "lints, warnings as errors", run: clippy },
     TestStep { name: "tests", what: "unit and integration tests", run: tests },
@@ -33,6 +33,8 @@ const STEPS: [TestStep; 9] = [
     TestStep { name: "reference", what: "agreement with skills-ref", run: reference::step },
     TestStep { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
     TestStep { name: "smoke", what: "the README's main command", run: smoke::step },
+    TestStep { name: "dist", what: "a release archive, unpacked and run", run: dist::step },
+    TestStep { name: "picture", what: "the README's picture shows what the program prints", run: picture::step },
 ];
 
 /// The steps to run, and how strictly.
@@ -145,7 +147,7 @@ mod tests_of_choice {
     #[test]
     fn the_usage_names_every_step() {
         let names = STEPS.map(|step| step.name).join(", ");
-        assert!(crate::USAGE.ends_with(&names), "{names}");
+        assert!(crate::USAGE.replace('\n', " ").ends_with(&names), "{names}");
     }
 
     #[test]

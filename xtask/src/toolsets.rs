@@ -58,11 +58,10 @@ fn program(data: &Path) -> Command {
     program
 }
 
-/// Runs the sequence of docs/toolsets.md, word for word: a package is missing, `toolset setup` installs it, the tool
-/// works.
+/// The sequence of docs/reference/toolsets.md, word for word: a package is missing, `toolset setup` installs it, the tool works.
 fn documented_sequence() -> Result<(), ChoreFailure> {
     let scratch = ScratchDir::new("toolset-setup")?;
-    let page = root().join("docs/toolsets.md");
+    let page = root().join("docs/reference/toolsets.md");
     let text = std::fs::read_to_string(&page).map_err(|error| ChoreFailure::io("read", &page, &error))?;
     let block = |fence: &str| -> Result<&str, ChoreFailure> {
         let block = text.split_once(fence).and_then(|(_, after)| after.split_once("```"));
@@ -93,12 +92,10 @@ fn documented_sequence() -> Result<(), ChoreFailure> {
         let (success, said) = says(args)?;
         if success != succeeds || !said.contains(word) {
             let asked = args.join(" ");
-            return Err(ChoreFailure::new(format!(
-                "`skillcue {asked}` does not say what docs/toolsets.md says: {said}"
-            )));
+            return Err(ChoreFailure::new(format!("`skillcue {asked}` does not say what docs/reference/toolsets.md says: {said}")));
         }
     }
-    println!("    the sequence of docs/toolsets.md: missing, set up, found");
+    println!("    the sequence of docs/reference/toolsets.md: missing, set up, found");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The strict rules: those of agentskills.io, as its reference validator has them.
 //!
-//! Where the two differ, and why, is in `docs/validate.md`; `tests/reference` holds both to the same verdicts.
+//! Where the two differ, and why, is in `docs/reference/validate.md`; `tests/reference` holds both to the same verdicts.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use skillcue_format::Code;
 
-const PAGE: &str = include_str!("../../../docs/diagnostics.md");
+const PAGE: &str = include_str!("../../../docs/reference/diagnostics.md");
 
 #[test]
 fn every_code_is_explained_as_it_is() {
@@ -22,7 +22,7 @@ fn every_code_is_explained_as_it_is() {
     for code in Code::ALL {
         let row = rows.remove(code.as_str());
         let due = (code.severity().as_str(), code.meaning());
-        assert_eq!(row, Some(due), "docs/diagnostics.md has another row for `{}`, or none", code.as_str());
+        assert_eq!(row, Some(due), "docs/reference/diagnostics.md has another row for `{}`, or none", code.as_str());
     }
     assert!(rows.is_empty(), "there are no such codes: {rows:?}");
 }

@@ -128,7 +128,7 @@ impl KnownTools {
                     findings.extend(unchecked.into_iter().map(|part| WireDiagnostic {
                         message: format!("{part} in the schema of `{}` cannot be checked here", defined.id),
                         help: Some(
-                            "what it would refuse is let through; docs/toolsets.md lists what is checked".to_owned(),
+                            "what it would refuse is let through; docs/reference/toolsets.md lists what is checked".to_owned(),
                         ),
                         ..about(&defined, "toolset_schema")
                     }));

@@ -102,9 +102,9 @@ pub use skills::Skillcue;
 /// Compiles the examples of the documentation.
 #[cfg(doctest)]
 mod documents {
-    #[doc = include_str!("../../../docs/tools.md")]
+    #[doc = include_str!("../../../docs/reference/tools.md")]
     struct ToolsGuide;
     #[cfg(feature = "watch")]
-    #[doc = include_str!("../../../docs/watch.md")]
+    #[doc = include_str!("../../../docs/reference/watch.md")]
     struct WatchGuide;
 }

@@ -275,13 +275,13 @@ fn rules_are_distinct_and_explained() {
 
 #[test]
 fn every_rule_is_in_the_manual() {
-    let manual = include_str!("../../../../docs/audit.md");
+    let manual = include_str!("../../../../docs/reference/audit.md");
     for rule in RULES {
         let row = format!("| {} |", rule.severity);
         let row = manual.lines().find(|line| line.starts_with(&row)).unwrap();
         assert!(
             row.contains(&format!("`{}`", rule.id)),
-            "docs/audit.md does not list {} as {}",
+            "docs/reference/audit.md does not list {} as {}",
             rule.id,
             rule.severity
         );

@@ -159,9 +159,9 @@ fn a_tool_that_one_skill_has_needs_no_skill_to_be_named() {
 
 const ZOD: &str = "home/.local/share/skillcue/toolsets/node_modules/zod";
 
-/// A skill with the toolset of docs/toolsets.md, letter for letter.
+/// A skill with the toolset of docs/reference/toolsets.md, letter for letter.
 fn my_skill(sandbox: &Sandbox) {
-    let docs = include_str!("../../../../docs/toolsets.md");
+    let docs = include_str!("../../../../docs/reference/toolsets.md");
     let block = |fence: &str| {
         let after = docs.split_once(fence).expect("the page begins with the example").1;
         after.split_once("```").expect("a fence ends").0.to_owned()
@@ -180,7 +180,7 @@ fn install_zod(sandbox: &Sandbox) {
     sandbox.write(&format!("{ZOD}/index.js"), text);
 }
 
-/// The sequence of docs/toolsets.md: the package is missing, it is installed, the tool works. Here `toolset setup` is
+/// The sequence of docs/reference/toolsets.md: the package is missing, it is installed, the tool works. Here `toolset setup` is
 /// done by hand, `cargo xtask test toolsets` does it through npm.
 #[test]
 fn a_package_is_missed_installed_and_found() {

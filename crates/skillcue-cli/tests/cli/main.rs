@@ -34,6 +34,7 @@ mod load;
 mod man;
 mod mcp;
 mod new;
+mod pages;
 mod prompt;
 mod read;
 mod registry;

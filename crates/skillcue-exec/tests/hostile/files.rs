@@ -69,7 +69,7 @@ for name in sys.argv[1:]:
         assert_eq!(output.lines().count(), 2 * there.len(), "{output}");
         assert_eq!(result.sandbox.own_root, case.mode == Mode::All);
         assert_eq!(serde_json::to_value(&result).unwrap()["sandbox"]["own_root"], result.sandbox.own_root);
-        // Without it, that they exist is seen: docs/running.md says so.
+        // Without it, that they exist is seen: docs/reference/running.md says so.
         assert_eq!(output.contains("HARM"), !result.sandbox.own_root, "{output}");
     }
 

@@ -89,7 +89,7 @@ fn what_a_call_imports_is_watched_too() {
     assert_eq!(skill.output(), "second");
 }
 
-/// The sequence of docs/toolsets.md, in one process and in a new one each time: the tools are asked for, the package is
+/// The sequence of docs/reference/toolsets.md, in one process and in a new one each time: the tools are asked for, the package is
 /// missing, it is installed, the tools are there.
 #[test]
 fn a_package_that_was_missing_is_seen_as_soon_as_it_is_there() {

@@ -109,7 +109,7 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::write(path, text).expect("a file");
 }
 
-/// The example of docs/toolsets.md and of the specification, letter for letter.
+/// The example of docs/reference/toolsets.md and of the specification, letter for letter.
 pub(crate) const SEED_EXAMPLE: &str = r"import { z } from 'zod';
 import { Tool } from '@agent/tools';
 
