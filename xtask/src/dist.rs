@@ -147,7 +147,8 @@ fn needs_loader(bytes: &[u8]) -> Option<bool> {
 fn host_triple() -> Result<String, ChoreFailure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);
-    let said = command.arg("-vV").output().map_err(|error| ChoreFailure::new(format!("`{}`: {error}", line(&command))))?;
+    let said =
+        command.arg("-vV").output().map_err(|error| ChoreFailure::new(format!("`{}`: {error}", line(&command))))?;
     let said = String::from_utf8_lossy(&said.stdout);
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| ChoreFailure::new("`rustc -vV` names no host"))

@@ -42,7 +42,10 @@ pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     if without_times(&kept) == without_times(&draw()?) {
         return Ok(StepOutcome::Passed);
     }
-    Err(ChoreFailure::new(format!("{} is not what the program prints; `cargo xtask picture` makes it anew", path.display())))
+    Err(ChoreFailure::new(format!(
+        "{} is not what the program prints; `cargo xtask picture` makes it anew",
+        path.display()
+    )))
 }
 
 fn file() -> PathBuf {

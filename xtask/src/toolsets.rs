@@ -92,7 +92,9 @@ fn documented_sequence() -> Result<(), ChoreFailure> {
         let (success, said) = says(args)?;
         if success != succeeds || !said.contains(word) {
             let asked = args.join(" ");
-            return Err(ChoreFailure::new(format!("`skillcue {asked}` does not say what docs/reference/toolsets.md says: {said}")));
+            return Err(ChoreFailure::new(format!(
+                "`skillcue {asked}` does not say what docs/reference/toolsets.md says: {said}"
+            )));
         }
     }
     println!("    the sequence of docs/reference/toolsets.md: missing, set up, found");

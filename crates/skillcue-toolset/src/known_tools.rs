@@ -125,12 +125,15 @@ impl KnownTools {
             }
             match spec(&defined) {
                 Ok((spec, schema, unchecked)) => {
-                    findings.extend(unchecked.into_iter().map(|part| WireDiagnostic {
-                        message: format!("{part} in the schema of `{}` cannot be checked here", defined.id),
-                        help: Some(
-                            "what it would refuse is let through; docs/reference/toolsets.md lists what is checked".to_owned(),
-                        ),
-                        ..about(&defined, "toolset_schema")
+                    findings.extend(unchecked.into_iter().map(|part| {
+                        WireDiagnostic {
+                            message: format!("{part} in the schema of `{}` cannot be checked here", defined.id),
+                            help: Some(
+                                "what it would refuse is let through; docs/reference/toolsets.md lists what is checked"
+                                    .to_owned(),
+                            ),
+                            ..about(&defined, "toolset_schema")
+                        }
                     }));
                     schemas.insert(defined.id, schema);
                     specs.push(spec);

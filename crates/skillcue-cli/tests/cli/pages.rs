@@ -141,19 +141,20 @@ fn run(examples: &[Example]) -> Vec<String> {
 
 /// Returns whether an output is what the page says.
 fn fits(expected: &str, printed: &str) -> bool {
-    fn lines<'l>(mut expected: impl Iterator<Item = &'l str> + Clone, mut printed: impl Iterator<Item = &'l str> + Clone) -> bool {
+    fn lines<'l>(
+        mut expected: impl Iterator<Item = &'l str> + Clone,
+        mut printed: impl Iterator<Item = &'l str> + Clone,
+    ) -> bool {
         match expected.next() {
             None => printed.next().is_none(),
-            Some("…") => {
-                loop {
-                    if lines(expected.clone(), printed.clone()) {
-                        return true;
-                    }
-                    if printed.next().is_none() {
-                        return false;
-                    }
+            Some("…") => loop {
+                if lines(expected.clone(), printed.clone()) {
+                    return true;
                 }
-            }
+                if printed.next().is_none() {
+                    return false;
+                }
+            },
             Some(line) => match (line.strip_suffix('…'), printed.next()) {
                 (_, Some(found)) if found == line => lines(expected, printed),
                 (Some(start), Some(found)) if found.starts_with(start) => lines(expected, printed),
@@ -171,10 +172,16 @@ fn without_numbers(text: &str) -> String {
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         for (nth, word) in words.iter().enumerate() {
-            let is_time = words.get(nth + 1).is_some_and(|unit| ["µs", "ms", "s"].contains(unit))
-                && word.parse::<f64>().is_ok();
+            let is_time =
+                words.get(nth + 1).is_some_and(|unit| ["µs", "ms", "s"].contains(unit)) && word.parse::<f64>().is_ok();
             let is_id = word.len() == 18 && word.starts_with("20") && word.as_bytes()[8] == b'-';
-            out.push_str(if is_time { "TIME" } else if is_id { "ID" } else { word });
+            out.push_str(if is_time {
+                "TIME"
+            } else if is_id {
+                "ID"
+            } else {
+                word
+            });
             out.push(if nth + 1 == words.len() { '\n' } else { ' ' });
         }
     }
