@@ -78,7 +78,7 @@ const RULES: &[Rule] = &[
             "skillcue-base/src/single_flight.rs",
             "skillcue-cli/src/chunks.rs",
             "skillcue-scripted/",
-            "skillcue-toolset/src/toolsets.rs",
+            "skillcue-toolset/src/handover.rs",
         ],
         because: "one computation for several callers is skillcue_base::SingleFlight; the others wait for counts",
     },
@@ -152,7 +152,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         text: "env::var",
-        only_in: &["skillcue-cli/", "skillcue-toolset/src/schema_tests.rs"],
+        only_in: &["skillcue-cli/", "skillcue-toolset/src/schema/tests.rs"],
         because: "the caller fills a skillcue_host::Environment",
     },
     Rule {
@@ -200,11 +200,11 @@ const RULES: &[Rule] = &[
             "skillcue/src/watch/tree.rs",
             // Directories of the system.
             "skillcue-exec/src/helper/",
-            "skillcue-exec/src/policy.rs",
+            "skillcue-exec/src/program_paths.rs",
             "skillcue-exec/src/sys.rs",
             // Programs to compare with, and tests.
             "skillcue-bench/",
-            "skillcue-toolset/src/schema_tests.rs",
+            "skillcue-toolset/src/schema/tests.rs",
         ],
         because: "a skill's files are walked over by skillcue_catalog::SkillTree, which follows no link and has bounds",
     },
@@ -278,7 +278,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         text: "renameat(",
-        only_in: &["skillcue-exec/src/helper/tmp.rs", "skillcue-registry/src/disk.rs"],
+        only_in: &["skillcue-exec/src/helper/private_tmp.rs", "skillcue-registry/src/disk.rs"],
         because: "the registry's changes go through Disk, the sandbox empties its own directory",
     },
     Rule {

@@ -491,5 +491,5 @@ fn names_of_servers_never_meet() {
     assert_eq!(catalog.get("b:dup").and_then(skillcue::Skill::server), Some("b"));
     assert_eq!(catalog.get("office:dup").unwrap().source(), Source::Plugin, "a server takes no plugin's name");
     let said: Vec<String> = catalog.diagnostics().iter().map(|found| found.message.to_string()).collect();
-    assert!(said.iter().any(|message| message.contains("called like the plugin `office`")), "{said:?}");
+    assert!(said.iter().any(|message| message.contains("the same name as the plugin `office`")), "{said:?}");
 }

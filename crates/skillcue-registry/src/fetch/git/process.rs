@@ -162,7 +162,7 @@ impl GitProcess<'_> {
         let status = self.end();
         match status {
             Ok(status) if status.success() => Ok(()),
-            _ => Err(self::failed(caller, &one_line(&self.stderr_tail))),
+            _ => Err(self::failed(caller, &stderr_reason(&self.stderr_tail))),
         }
     }
 
@@ -272,7 +272,7 @@ fn size_below(dir: &Path, limit: u64) -> u64 {
 }
 
 /// Returns git's stderr on one line: its reason first, and no passwords.
-fn one_line(stderr: &[u8]) -> String {
+fn stderr_reason(stderr: &[u8]) -> String {
     let stderr = String::from_utf8_lossy(stderr);
     let mut lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.sort_by_key(|line| !line.starts_with("fatal:"));
@@ -309,8 +309,8 @@ mod tests {
     #[test]
     fn what_git_said_is_one_line_without_secrets() {
         let said = b"warning: slow\nfatal: unable to access 'https://me:ghp_x@host/o/r.git/': no\x1b[31m\n\n";
-        assert_eq!(one_line(said), "unable to access 'https://…@host/o/r.git/': no\\u{1b}[31m; warning: slow");
-        assert_eq!(one_line(b""), "git failed and did not say why");
+        assert_eq!(stderr_reason(said), "unable to access 'https://…@host/o/r.git/': no\\u{1b}[31m; warning: slow");
+        assert_eq!(stderr_reason(b""), "git failed and did not say why");
     }
 
     #[test]
