@@ -92,7 +92,7 @@ fn pack(program: &Path, triple: &str, out: &Path) -> Result<PathBuf, ChoreFailur
 
     let archive = format!("{name}.tar.gz");
     let mut tar = Command::new("tar");
-    // Names in order, no owners, and the time of the last commit: whoever packs the same files gets the same bytes.
+    // Names in order, no owners, and the time of the last commit: the same files give the same bytes.
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"]);
     tar.args([&format!("--mtime=@{}", commit_time()), "--mode=u+rw,go+r,go-w,a+X"]);
     run(tar.args(["--use-compress-program=gzip -9 -n", "-cf", &archive, &name]).current_dir(out))?;

@@ -46,12 +46,12 @@ pub struct Records<T> {
 struct RecordState<T> {
     kept: Vec<T>,
     /// The file's stamp at that time.
-    stamp: Option<FileStamp>,
+    stamp: Option<RecordsStamp>,
     trouble: Option<String>,
 }
 
 /// Inode, size and modification time: distinguishes two versions of a file.
-type FileStamp = (u64, u64, i64, i64);
+type RecordsStamp = (u64, u64, i64, i64);
 
 /// The reason why records cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +161,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
     }
 }
 
-fn stamp(metadata: &Metadata) -> FileStamp {
+fn stamp(metadata: &Metadata) -> RecordsStamp {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 

@@ -133,9 +133,9 @@ impl TreeOptions {
     pub fn skill(&self, index: usize) -> GeneratedSkill {
         let (name, kind) = (self.name(index), self.kind(index));
         let file = match self.slot(index) {
-            SkillSlot::Good => self.good(index, &name),
-            SkillSlot::Mended(rank) => BROKEN.mended[rank % BROKEN.mended.len()].file(&name),
-            SkillSlot::Malformed(rank) => BROKEN.malformed[rank % BROKEN.malformed.len()].file(&name),
+            GeneratedSlot::Good => self.good(index, &name),
+            GeneratedSlot::Mended(rank) => BROKEN.mended[rank % BROKEN.mended.len()].file(&name),
+            GeneratedSlot::Malformed(rank) => BROKEN.malformed[rank % BROKEN.malformed.len()].file(&name),
         };
         GeneratedSkill { name, kind, file }
     }
@@ -148,9 +148,9 @@ impl TreeOptions {
     /// Returns the expected result of reading the skill at `index`.
     pub fn kind(&self, index: usize) -> GeneratedKind {
         match self.slot(index) {
-            SkillSlot::Good => GeneratedKind::Good,
-            SkillSlot::Mended(_) => GeneratedKind::Mended,
-            SkillSlot::Malformed(rank) => {
+            GeneratedSlot::Good => GeneratedKind::Good,
+            GeneratedSlot::Mended(_) => GeneratedKind::Mended,
+            GeneratedSlot::Malformed(rank) => {
                 GeneratedKind::Malformed { code: BROKEN.malformed[rank % BROKEN.malformed.len()].code }
             }
         }
@@ -179,15 +179,15 @@ impl TreeOptions {
 
     /// Deals the shares out evenly, as a line is drawn on a raster: exact for every prefix of the
     /// tree, and the n-th broken skill takes the n-th way of being broken.
-    fn slot(&self, index: usize) -> SkillSlot {
+    fn slot(&self, index: usize) -> GeneratedSlot {
         let broken = self.malformed_permille + self.mended_permille;
         let Some(rank) = dealt(index, broken, 1000) else {
-            return SkillSlot::Good;
+            return GeneratedSlot::Good;
         };
         match dealt(rank, self.malformed_permille, broken) {
-            Some(rank) => SkillSlot::Malformed(rank),
+            Some(rank) => GeneratedSlot::Malformed(rank),
             // Those of the ranks before this one that are not malformed.
-            None => SkillSlot::Mended(rank - rank * self.malformed_permille / broken),
+            None => GeneratedSlot::Mended(rank - rank * self.malformed_permille / broken),
         }
     }
 
@@ -221,7 +221,7 @@ impl TreeOptions {
 }
 
 /// The kind of skill at an index of the tree, with its number among those of its kind.
-enum SkillSlot {
+enum GeneratedSlot {
     Good,
     Mended(usize),
     Malformed(usize),

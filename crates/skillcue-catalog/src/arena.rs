@@ -30,13 +30,13 @@ pub(crate) enum Layouts {
 pub(crate) struct FrontMatterLayout {
     /// The number of its block in the index cache, if it is in there.
     pub(crate) block: u32,
-    pub(crate) yaml: ByteRange,
+    pub(crate) yaml: ArenaRange,
     /// The fields that a listing shows, mostly within the front matter. Without a description, the front matter must be
     /// parsed for them.
-    pub(crate) description: ByteRange,
-    pub(crate) version: ByteRange,
-    pub(crate) model: ByteRange,
-    pub(crate) allowed_tools: ByteRange,
+    pub(crate) description: ArenaRange,
+    pub(crate) version: ArenaRange,
+    pub(crate) model: ArenaRange,
+    pub(crate) allowed_tools: ArenaRange,
     /// The line on which the front matter starts, and the offset of the body.
     pub(crate) first_line: u32,
     pub(crate) body: u32,
@@ -46,12 +46,12 @@ pub(crate) struct FrontMatterLayout {
 
 /// A range of bytes, its ends in 32 bits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ByteRange {
+pub(crate) struct ArenaRange {
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-impl ByteRange {
+impl ArenaRange {
     pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

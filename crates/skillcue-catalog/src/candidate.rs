@@ -15,8 +15,8 @@ use skillcue_format::{
     Code, Diagnostic, DiscoveryInfo, FileKind, ListingFields, MAX_FILE, Node, Parsed, SkillName, YamlText,
 };
 
-use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
-use crate::skill::{RareFields, SkillState};
+use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::skill::{RareSkillFields, SkillState};
 use crate::skill_dir::CompactStamp;
 use crate::{BodyAt, FileStamp, Skill, SkillDir, SkillFile, SkillRoot};
 use skillcue_base::os_message;
@@ -188,7 +188,7 @@ struct SkillFileReader<'c> {
     rel: &'c [u8],
     file: SkillFile,
     scratch: &'c mut ScanBuffers,
-    extra: Option<Box<RareFields>>,
+    extra: Option<Box<RareSkillFields>>,
 }
 
 impl SkillFileReader<'_> {
@@ -235,7 +235,8 @@ impl SkillFileReader<'_> {
             return self.invalid(None, vec![found]);
         }
         let Some(real_dir) = target.parent() else { return Inspection::Nothing };
-        self.extra = Some(Box::new(RareFields { real_dir: Some(real_dir.to_path_buf()), ..RareFields::default() }));
+        self.extra =
+            Some(Box::new(RareSkillFields { real_dir: Some(real_dir.to_path_buf()), ..RareSkillFields::default() }));
         match open(rustix::fs::CWD, target.as_os_str().as_bytes()) {
             Ok(handle) => match self.read(&handle) {
                 // The file behind a link can change or go without a trace here: nothing of it is cached.
@@ -323,17 +324,17 @@ impl SkillFileReader<'_> {
         let mut put = |bytes: &[u8]| {
             let start = narrow(texts.len());
             texts.extend_from_slice(bytes);
-            ByteRange { start, end: narrow(texts.len()) }
+            ArenaRange { start, end: narrow(texts.len()) }
         };
         let rel = put(self.rel);
         // Nearly every skill has the name of its directory.
         let name = if self.rel.ends_with(name.as_bytes()) {
-            ByteRange { start: rel.end - narrow(name.len()), end: rel.end }
+            ArenaRange { start: rel.end - narrow(name.len()), end: rel.end }
         } else {
             put(name.as_bytes())
         };
         let yaml = put(&block[front.yaml.clone()]);
-        let within = |range: Range<usize>| ByteRange {
+        let within = |range: Range<usize>| ArenaRange {
             start: yaml.start + narrow(range.start),
             end: yaml.start + narrow(range.end),
         };

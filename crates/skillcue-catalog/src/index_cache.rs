@@ -22,7 +22,7 @@ use skillcue_base::binary::{BinaryFormat, Extent, KeptFile, Reader, Writer, chec
 use skillcue_base::replace_file;
 use skillcue_format::{Code, Diagnostic, Severity, Span};
 
-use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
 use crate::candidate::InvalidSkill;
 use crate::section::{RootSection, SectionEntry};
 use crate::skill::SkillState;
@@ -83,11 +83,11 @@ impl CachedLayouts {
         let bytes = self.layouts.bytes()?.get(at..at.checked_add(LAYOUT_SIZE)?)?;
         let mut reader = Reader::new(bytes);
         let block = reader.u32()?;
-        let yaml = ByteRange { start: reader.u32()?, end: reader.u32()? };
-        let mut within = || -> Option<ByteRange> {
+        let yaml = ArenaRange { start: reader.u32()?, end: reader.u32()? };
+        let mut within = || -> Option<ArenaRange> {
             let (start, length) = (yaml.start.checked_add(reader.u32()?)?, reader.u32()?);
             let end = start.checked_add(length).filter(|end| *end <= yaml.end)?;
-            Some(ByteRange { start, end })
+            Some(ArenaRange { start, end })
         };
         let (description, version, model, allowed_tools) = (within()?, within()?, within()?, within()?);
         let (first_line, body) = (reader.u32()?, reader.u32()?);
@@ -332,7 +332,7 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> EncodedChun
         for slice in [layout.description, layout.version, layout.model, layout.allowed_tools] {
             // A description elsewhere was unfolded, and is made anew when it is needed.
             let inside = layout.yaml.start <= slice.start && slice.end <= layout.yaml.end;
-            let slice = if inside { slice } else { ByteRange { start: layout.yaml.start, end: layout.yaml.start } };
+            let slice = if inside { slice } else { ArenaRange { start: layout.yaml.start, end: layout.yaml.start } };
             layouts.u32(slice.start - layout.yaml.start);
             layouts.u32(slice.end - slice.start);
         }
@@ -352,8 +352,8 @@ fn decode_chunk(records: &[u8], arena: SkillArena) -> Option<Vec<Box<Skill>>> {
     let mut reader = Reader::new(records);
     let mut skills = Vec::with_capacity(records.len() / RECORD_SIZE);
     for number in 0..u32::try_from(records.len() / RECORD_SIZE).ok()? {
-        let mut slice = || -> Option<ByteRange> {
-            let slice = ByteRange { start: reader.u32()?, end: reader.u32()? };
+        let mut slice = || -> Option<ArenaRange> {
+            let slice = ArenaRange { start: reader.u32()?, end: reader.u32()? };
             (slice.start <= slice.end && slice.end as usize <= length).then_some(slice)
         };
         let (rel, name) = (slice()?, slice()?);

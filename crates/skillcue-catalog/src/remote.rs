@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use skillcue_format::{Code, Diagnostic, FileKind, Node, Parsed};
 
-use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
 use crate::skill::SkillState;
 use crate::skill_dir::CompactStamp;
 use crate::{Skill, SkillFile, SkillRoot, Source};
@@ -72,7 +72,7 @@ pub(crate) fn skills(
             let mut put = |part: &str| {
                 let start = narrow(text.len());
                 text.extend_from_slice(part.as_bytes());
-                ByteRange { start, end: narrow(text.len()) }
+                ArenaRange { start, end: narrow(text.len()) }
             };
             let (rel, name) = (put(rel), put(&format!("{server}:{}", manifest.name())));
             let digest = parsed.raw.as_ref().map_or(0, Node::digest).to_le_bytes();

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use skillcue_format::split::{FrontMatterScan, scan};
 use skillcue_format::{DiscoveryInfo, FileKind, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
 
-use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
 use crate::skill_dir::CompactStamp;
 use crate::{BodyAt, BodyFile, FileStamp, SkillDir, SkillRoot, Source};
 
@@ -60,11 +60,11 @@ pub struct Skill {
     pub(crate) arena: Arc<SkillArena>,
     /// The number of its layout in the arena.
     pub(crate) number: u32,
-    pub(crate) rel: ByteRange,
-    pub(crate) name: ByteRange,
+    pub(crate) rel: ArenaRange,
+    pub(crate) name: ArenaRange,
     pub(crate) stamp: CompactStamp,
     pub(crate) lazy: OnceLock<Box<LazyManifest>>,
-    pub(crate) extra: Option<Box<RareFields>>,
+    pub(crate) extra: Option<Box<RareSkillFields>>,
     pub(crate) file: SkillFile,
     /// Whether it requires programs.
     pub(crate) demanding: bool,
@@ -90,7 +90,7 @@ struct RereadFrontMatter {
 
 /// The fields that only few skills have.
 #[derive(Debug, Default)]
-pub(crate) struct RareFields {
+pub(crate) struct RareSkillFields {
     /// The real directory of the skill file, if it is a link to that of another directory.
     pub(crate) real_dir: Option<PathBuf>,
     /// The real path of the directory, if a link leads to it.
@@ -171,7 +171,7 @@ impl Skill {
         let layout = self.layout()?;
         let bytes = self.front_bytes(&layout)?;
         let text =
-            |slice: ByteRange| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
+            |slice: ArenaRange| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
         Some(SkillSummary {
             description: text(layout.description)?,
             version: text(layout.version),
@@ -453,7 +453,7 @@ impl Skill {
         }
     }
 
-    pub(crate) fn bytes(&self, slice: ByteRange) -> &[u8] {
+    pub(crate) fn bytes(&self, slice: ArenaRange) -> &[u8] {
         self.arena.text.get(slice.range()).unwrap_or_default()
     }
 
@@ -467,7 +467,7 @@ impl Skill {
         Skill { arena: Arc::clone(&self.arena), lazy: OnceLock::new(), extra: None, ..*self }
     }
 
-    pub(crate) fn extra_mut(&mut self) -> &mut RareFields {
+    pub(crate) fn extra_mut(&mut self) -> &mut RareSkillFields {
         self.extra.get_or_insert_default()
     }
 }

@@ -21,12 +21,12 @@ type ReplyScript = dyn Fn(&Received) -> Reply + Send + Sync;
 /// Each connection has a thread of its own, so a script may be asked several things at once.
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<ServerShared>,
+    shared: Arc<ScriptedState>,
     address: SocketAddr,
     accepting: Option<JoinHandle<()>>,
 }
 
-struct ServerShared {
+struct ScriptedState {
     script: Box<ReplyScript>,
     key: Option<String>,
     state: Mutex<ServerLog>,
@@ -43,13 +43,13 @@ struct ServerLog {
     ended: bool,
 }
 
-impl std::fmt::Debug for ServerShared {
+impl std::fmt::Debug for ScriptedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerShared").field("requests", &self.state().requests.len()).finish_non_exhaustive()
+        f.debug_struct("ScriptedState").field("requests", &self.state().requests.len()).finish_non_exhaustive()
     }
 }
 
-impl ServerShared {
+impl ScriptedState {
     fn state(&self) -> MutexGuard<'_, ServerLog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,7 +83,7 @@ impl Server {
     fn begin(key: Option<String>, script: Box<ReplyScript>) -> Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(ServerShared { script, key, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(ScriptedState { script, key, state: Mutex::default(), changed: Condvar::new() });
         let accepting = Some(thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
@@ -149,7 +149,7 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ScriptedState>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for stream in listener.incoming() {
         threads.retain(|thread| !thread.is_finished());
@@ -176,7 +176,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
     }
 }
 
-fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
+fn serve(mut stream: &TcpStream, shared: &ScriptedState) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(head) = http::read(&mut reader)? {
@@ -199,7 +199,7 @@ fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
 }
 
 /// Returns the answer to a request: the script's, if the request is one that a real server would take.
-fn answer(head: Head, shared: &ServerShared) -> (Received, Reply) {
+fn answer(head: Head, shared: &ScriptedState) -> (Received, Reply) {
     let place = head.path.split('?').next().unwrap_or_default().to_owned();
     let api = if place.ends_with("/messages") || head.header("anthropic-version").is_some() {
         Wire::Anthropic

@@ -4,7 +4,7 @@ use serde::Serialize;
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::{Manifest, pattern};
 
-use crate::fold::{CharClass, fold_trigger, tokens};
+use crate::fold::{FoldClass, fold_trigger, tokens};
 use crate::index::{HIDDEN, NONE, NOT_BY_PERSON, TriggerKind};
 use crate::mention::sigils;
 use crate::rank::reason_kind;
@@ -252,7 +252,7 @@ fn term_note(text: &MessageText<'_>, term: &str, trigger: &str, what: &str) -> O
     }
     for at in 0..text.tokens.len() {
         let other = text.word(at);
-        let alike = word.len() > 2 && text.tokens[at].class == CharClass::Word;
+        let alike = word.len() > 2 && text.tokens[at].class == FoldClass::Word;
         let stem = word.strip_suffix('e').unwrap_or(word);
         if alike && other.len() > word.len() && (other.starts_with(stem) || other.ends_with(word)) {
             let seen = shown(at);

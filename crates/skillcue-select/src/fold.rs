@@ -160,7 +160,7 @@ fn jamo(c: char, first: u32, count: u32) -> Option<u32> {
 
 /// The class of a character, by its role in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CharClass {
+pub(crate) enum FoldClass {
     /// Not part of a word.
     Other,
     /// A character of words of many characters, with boundaries around them.
@@ -173,20 +173,20 @@ pub(crate) enum CharClass {
     Mark,
 }
 
-impl CharClass {
-    pub(crate) fn of(c: char) -> CharClass {
+impl FoldClass {
+    pub(crate) fn of(c: char) -> FoldClass {
         if c.is_ascii() {
-            return if c.is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Other };
+            return if c.is_ascii_alphanumeric() { FoldClass::Word } else { FoldClass::Other };
         }
         if is_combining_mark(c) {
-            return CharClass::Mark;
+            return FoldClass::Mark;
         }
         if !c.is_alphanumeric() {
-            return CharClass::Other;
+            return FoldClass::Other;
         }
         match c {
             '\u{AC00}'..='\u{D7FF}' | '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}' | '\u{A960}'..='\u{A97F}' => {
-                CharClass::Hangul
+                FoldClass::Hangul
             }
             // Thai and Lao, Myanmar, Khmer; radicals, kana, Han.
             '\u{0E00}'..='\u{0EFF}'
@@ -198,8 +198,8 @@ impl CharClass {
             | '\u{3400}'..='\u{4DBF}'
             | '\u{4E00}'..='\u{9FFF}'
             | '\u{F900}'..='\u{FAFF}'
-            | '\u{20000}'..='\u{3FFFF}' => CharClass::Ideograph,
-            _ => CharClass::Word,
+            | '\u{20000}'..='\u{3FFFF}' => FoldClass::Ideograph,
+            _ => FoldClass::Word,
         }
     }
 }
@@ -209,7 +209,7 @@ impl CharClass {
 pub(crate) struct WordToken {
     pub(crate) start: u32,
     pub(crate) end: u32,
-    pub(crate) class: CharClass,
+    pub(crate) class: FoldClass,
 }
 
 impl WordToken {
@@ -226,16 +226,16 @@ pub(crate) fn tokens(text: &str) -> Vec<WordToken> {
     let mut open: Option<WordToken> = None;
     while at < bytes.len() {
         let (class, length) = if bytes[at].is_ascii() {
-            (if bytes[at].is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Other }, 1)
+            (if bytes[at].is_ascii_alphanumeric() { FoldClass::Word } else { FoldClass::Other }, 1)
         } else {
-            text[at..].chars().next().map_or((CharClass::Other, 1), |c| (CharClass::of(c), c.len_utf8()))
+            text[at..].chars().next().map_or((FoldClass::Other, 1), |c| (FoldClass::of(c), c.len_utf8()))
         };
         let (start, end) = (clamp(at), clamp(at + length));
         at += length;
         match (&mut open, class) {
-            (Some(token), CharClass::Mark) => token.end = end,
-            (Some(token), CharClass::Word) if token.class == CharClass::Word => token.end = end,
-            (_, CharClass::Other | CharClass::Mark) => tokens.extend(open.take()),
+            (Some(token), FoldClass::Mark) => token.end = end,
+            (Some(token), FoldClass::Word) if token.class == FoldClass::Word => token.end = end,
+            (_, FoldClass::Other | FoldClass::Mark) => tokens.extend(open.take()),
             _ => tokens.extend(open.replace(WordToken { start, end, class })),
         }
     }

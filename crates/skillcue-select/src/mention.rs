@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
-use crate::fold::CharClass;
+use crate::fold::FoldClass;
 
 /// Calls `found` with every possible mention by a sigil in a message: the name, and the range of name and sigil. If
 /// that returns false, a shorter name is tried.
@@ -22,7 +22,7 @@ pub(crate) fn sigils(message: &str, mut found: impl FnMut(&str, Range<usize>) ->
         }
         // A script without blanks may go on right behind the name.
         let latin = &name[..name
-            .find(|c| matches!(CharClass::of(c), CharClass::Ideograph | CharClass::Hangul))
+            .find(|c| matches!(FoldClass::of(c), FoldClass::Ideograph | FoldClass::Hangul))
             .unwrap_or(name.len())];
         if latin.len() < name.len() {
             found(&composed(latin), at..at + 1 + latin.len());
@@ -41,7 +41,7 @@ fn goes_on(after: &str) -> bool {
 }
 
 fn is_name_char(c: char) -> bool {
-    matches!(c, '-' | '_') || CharClass::of(c) != CharClass::Other
+    matches!(c, '-' | '_') || FoldClass::of(c) != FoldClass::Other
 }
 
 fn is_opening(c: char) -> bool {

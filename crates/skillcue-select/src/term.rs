@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::fold::{CharClass, Folded, WordToken, tokens};
+use crate::fold::{FoldClass, Folded, WordToken, tokens};
 use crate::index::{TriggerKind, token_hash};
 use crate::verb::inflects;
 
@@ -46,13 +46,13 @@ impl<'m> MessageText<'m> {
     ) -> Option<Range<usize>> {
         let text = self.folded.text.as_str();
         let (opening, closing) = (self.tokens[first], self.tokens[last]);
-        let lead = term.find(|c| CharClass::of(c) != CharClass::Other).unwrap_or(0);
+        let lead = term.find(|c| FoldClass::of(c) != FoldClass::Other).unwrap_or(0);
         let names = kind == TriggerKind::Name;
         let (rest, at) = match base {
             None => (&term[lead..], opening.range().start),
             Some(base) => {
                 let rest = term[lead..].strip_prefix(base)?;
-                let whole = rest.chars().next().is_none_or(|c| CharClass::of(c) == CharClass::Other);
+                let whole = rest.chars().next().is_none_or(|c| FoldClass::of(c) == FoldClass::Other);
                 (whole && inflects(base, self.word(first))).then_some((rest, opening.range().end))?
             }
         };
@@ -61,7 +61,7 @@ impl<'m> MessageText<'m> {
 
         // A Korean word starts where no other one continues.
         let glued = first > 0 && self.tokens[first - 1].end == opening.start;
-        if lead == 0 && opening.class == CharClass::Hangul && glued && self.tokens[first - 1].class == CharClass::Hangul
+        if lead == 0 && opening.class == FoldClass::Hangul && glued && self.tokens[first - 1].class == FoldClass::Hangul
         {
             return None;
         }
@@ -69,15 +69,15 @@ impl<'m> MessageText<'m> {
         if names && (joined(text[..start].chars().rev()) || joined(text[end..].chars())) {
             return None;
         }
-        let ends_in_word = term.chars().next_back().is_some_and(|c| CharClass::of(c) != CharClass::Other);
+        let ends_in_word = term.chars().next_back().is_some_and(|c| FoldClass::of(c) != FoldClass::Other);
         let after = &text[end..];
         let goes_on = if ends_in_word {
-            end != closing.range().end || (closing.class == CharClass::Word && !names && goes_on(after))
+            end != closing.range().end || (closing.class == FoldClass::Word && !names && goes_on(after))
         } else {
             // `c++` is in `C++20`, not in `C+++` or `c++filt`.
             term.ends_with(['+', '#'])
                 && after.chars().next().is_some_and(|c| {
-                    matches!(c, '+' | '#') || (CharClass::of(c) == CharClass::Word && c.is_alphabetic())
+                    matches!(c, '+' | '#') || (FoldClass::of(c) == FoldClass::Word && c.is_alphabetic())
                 })
         };
         (!goes_on).then_some(start..end)

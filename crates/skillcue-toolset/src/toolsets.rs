@@ -56,11 +56,11 @@ impl Drop for Inner {
 #[derive(Default)]
 struct SkillSlot {
     /// Held while a child is started, so that no other thread starts a second one.
-    state: Mutex<SkillState>,
+    state: Mutex<ToolsetState>,
 }
 
 #[derive(Default)]
-struct SkillState {
+struct ToolsetState {
     known: Option<Arc<KnownTools>>,
     child: Option<Arc<WarmChild>>,
     /// The time at which the files of packages were looked at last.
@@ -199,7 +199,7 @@ impl Toolsets {
 
 impl Inner {
     /// Returns the tools of a skill as its files are now; evaluates them if need be.
-    fn known_or_load(&self, skill: &SkillToolsets<'_>, state: &mut SkillState) -> Result<Arc<KnownTools>, ToolError> {
+    fn known_or_load(&self, skill: &SkillToolsets<'_>, state: &mut ToolsetState) -> Result<Arc<KnownTools>, ToolError> {
         match self.known(skill, state) {
             Some(known) => Ok(known),
             None => self.load(skill, state, &[]),
@@ -207,7 +207,7 @@ impl Inner {
     }
 
     /// Returns the tools of a skill without evaluating anything. Forgets them if a file has changed.
-    fn known(&self, skill: &SkillToolsets<'_>, state: &mut SkillState) -> Option<Arc<KnownTools>> {
+    fn known(&self, skill: &SkillToolsets<'_>, state: &mut ToolsetState) -> Option<Arc<KnownTools>> {
         if let Some(known) = &state.known
             && known.declared == skill.toolsets
         {
@@ -249,7 +249,7 @@ impl Inner {
         &self,
         skill: &SkillToolsets<'_>,
         known: &Arc<KnownTools>,
-        state: &mut SkillState,
+        state: &mut ToolsetState,
     ) -> Result<Arc<WarmChild>, ToolError> {
         if let Some(child) = state.child.as_ref().filter(|child| child.is_usable()) {
             return Ok(Arc::clone(child));
@@ -267,7 +267,7 @@ impl Inner {
     fn load(
         &self,
         skill: &SkillToolsets<'_>,
-        state: &mut SkillState,
+        state: &mut ToolsetState,
         stuck: &[String],
     ) -> Result<Arc<KnownTools>, ToolError> {
         state.child = None;
@@ -326,7 +326,7 @@ impl Inner {
     fn start(
         &self,
         skill: &SkillToolsets<'_>,
-        state: &SkillState,
+        state: &ToolsetState,
         entries: &[ToolsetEntry],
     ) -> Result<(WarmChild, LoadOutcome, Arc<CacheHandover>), ToolError> {
         let limits = &self.options.limits;

@@ -118,8 +118,12 @@ fn run(examples: &[Example]) -> Vec<String> {
     let project = sandbox.path("home/project");
     fs::create_dir_all(&project).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_skillcue")).parent().unwrap();
-    let script: String = examples.iter().map(|it| format!("{}\nprintf '\\001next\\n'\n", it.command)).collect();
-    sandbox.write("tmp/page.sh", format!("exec 2>&1\n{script}"));
+    let mut script = "exec 2>&1\n".to_owned();
+    for example in examples {
+        script.push_str(&example.command);
+        script.push_str("\nprintf '\\001next\\n'\n");
+    }
+    sandbox.write("tmp/page.sh", script);
     let output = Command::new("sh")
         .arg(sandbox.path("tmp/page.sh"))
         .current_dir(&project)

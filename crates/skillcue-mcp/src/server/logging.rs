@@ -6,7 +6,7 @@ use serde_json::json;
 
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LogLevel {
+pub(super) enum ClientLogLevel {
     Debug,
     Info,
     Notice,
@@ -17,34 +17,34 @@ pub(super) enum LogLevel {
     Emergency,
 }
 
-impl LogLevel {
+impl ClientLogLevel {
     pub(super) fn rank(self) -> u8 {
         self as u8
     }
 
-    pub(super) fn of(level: LoggingLevel) -> LogLevel {
+    pub(super) fn of(level: LoggingLevel) -> ClientLogLevel {
         match level {
-            LoggingLevel::Debug => LogLevel::Debug,
-            LoggingLevel::Info => LogLevel::Info,
-            LoggingLevel::Notice => LogLevel::Notice,
-            LoggingLevel::Warning => LogLevel::Warning,
-            LoggingLevel::Error => LogLevel::Error,
-            LoggingLevel::Critical => LogLevel::Critical,
-            LoggingLevel::Alert => LogLevel::Alert,
-            LoggingLevel::Emergency => LogLevel::Emergency,
+            LoggingLevel::Debug => ClientLogLevel::Debug,
+            LoggingLevel::Info => ClientLogLevel::Info,
+            LoggingLevel::Notice => ClientLogLevel::Notice,
+            LoggingLevel::Warning => ClientLogLevel::Warning,
+            LoggingLevel::Error => ClientLogLevel::Error,
+            LoggingLevel::Critical => ClientLogLevel::Critical,
+            LoggingLevel::Alert => ClientLogLevel::Alert,
+            LoggingLevel::Emergency => ClientLogLevel::Emergency,
         }
     }
 
     fn protocol(self) -> LoggingLevel {
         match self {
-            LogLevel::Debug => LoggingLevel::Debug,
-            LogLevel::Info => LoggingLevel::Info,
-            LogLevel::Notice => LoggingLevel::Notice,
-            LogLevel::Warning => LoggingLevel::Warning,
-            LogLevel::Error => LoggingLevel::Error,
-            LogLevel::Critical => LoggingLevel::Critical,
-            LogLevel::Alert => LoggingLevel::Alert,
-            LogLevel::Emergency => LoggingLevel::Emergency,
+            ClientLogLevel::Debug => LoggingLevel::Debug,
+            ClientLogLevel::Info => LoggingLevel::Info,
+            ClientLogLevel::Notice => LoggingLevel::Notice,
+            ClientLogLevel::Warning => LoggingLevel::Warning,
+            ClientLogLevel::Error => LoggingLevel::Error,
+            ClientLogLevel::Critical => LoggingLevel::Critical,
+            ClientLogLevel::Alert => LoggingLevel::Alert,
+            ClientLogLevel::Emergency => LoggingLevel::Emergency,
         }
     }
 }
@@ -52,14 +52,14 @@ impl LogLevel {
 /// One log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogLine {
-    pub(super) level: LogLevel,
+    pub(super) level: ClientLogLevel,
     /// The part of the server that it is about.
     logger: &'static str,
     message: String,
 }
 
 impl LogLine {
-    pub(super) fn new(level: LogLevel, logger: &'static str, message: impl Into<String>) -> LogLine {
+    pub(super) fn new(level: ClientLogLevel, logger: &'static str, message: impl Into<String>) -> LogLine {
         LogLine { level, logger, message: message.into() }
     }
 

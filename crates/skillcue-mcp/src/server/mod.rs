@@ -60,7 +60,7 @@ use skillcue::{Catalog, Changes, Skillcue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::entries::EntryCache;
-use self::logging::{LogLevel, LogLine};
+use self::logging::{ClientLogLevel, LogLine};
 use self::session::{ChangeNotice, ClientSession, PendingNotices, Subscribers};
 use self::view::CatalogView;
 
@@ -233,7 +233,7 @@ impl SkillServer {
             return;
         }
         // Since 2026-07-28 each request sets its own log level.
-        let wanted = context.meta.log_level().map(LogLevel::of);
+        let wanted = context.meta.log_level().map(ClientLogLevel::of);
         if wanted.is_some_and(|wanted| line.level >= wanted) {
             #[expect(deprecated, reason = "still served")]
             // A client that is gone has no use for the line.
@@ -428,7 +428,7 @@ impl ServerHandler for SkillServer {
         if is_modern(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
-        self.session.outbox().set_level(LogLevel::of(request.level));
+        self.session.outbox().set_level(ClientLogLevel::of(request.level));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use skillcue::{Catalog, Changes};
 use skillcue_base::counted;
 use tokio::sync::{Notify, watch};
 
-use super::logging::{LogLevel, LogLine};
+use super::logging::{ClientLogLevel, LogLine};
 use super::uris;
 use super::view::{is_prompt, is_served};
 
@@ -76,7 +76,7 @@ impl ChangeNotice {
             let more = if names.len() > MAX_NAMED { ", …" } else { "" };
             names.truncate(MAX_NAMED);
             let message = format!("{count} changed: {}{more}", names.join(", "));
-            notice.line = Some(LogLine::new(LogLevel::Info, "catalog", message));
+            notice.line = Some(LogLine::new(ClientLogLevel::Info, "catalog", message));
         }
         notice
     }
@@ -152,7 +152,7 @@ impl Outbox {
         lock(&self.watched).remove(uri);
     }
 
-    pub(super) fn set_level(&self, level: LogLevel) {
+    pub(super) fn set_level(&self, level: ClientLogLevel) {
         self.level.store(level.rank(), Ordering::Relaxed);
     }
 
@@ -293,7 +293,7 @@ pub(super) struct ClientSession {
 impl ClientSession {
     pub(super) fn new(subscribers: Arc<Subscribers>, is_lasting: bool) -> ClientSession {
         let id = subscribers.next_id();
-        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), LogLevel::Warning.rank());
+        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), ClientLogLevel::Warning.rank());
         ClientSession {
             backlog: Arc::default(),
             outbox: Arc::new(outbox),
@@ -416,7 +416,7 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    use super::{Backlog, ChangeNotice, ClientSession, LogLevel, LogLine, MAX_BACKLOG, Subscribers};
+    use super::{Backlog, ChangeNotice, ClientLogLevel, ClientSession, LogLine, MAX_BACKLOG, Subscribers};
 
     #[test]
     fn closed_subscribers_are_forgotten() {
@@ -461,7 +461,7 @@ mod tests {
                 prompts: true,
                 skills: vec!["pdf".to_owned()],
                 paths: HashSet::from(["pdf".to_owned()]),
-                line: Some(LogLine::new(LogLevel::Warning, "changes", "x")),
+                line: Some(LogLine::new(ClientLogLevel::Warning, "changes", "x")),
             });
         }
         let notices = session.outbox().next().await.unwrap();
