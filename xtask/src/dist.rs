@@ -27,7 +27,7 @@ const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LI
 pub(crate) fn main() -> Result<(), ChoreFailure> {
     let triple = host_triple()?;
     let mut build = cargo();
-    build.args(["build", "--profile", "dist", "--package", "skillcue-cli", "--bin", "skillcue", "--features", "full"]);
+    build.args(["build", "--profile", "dist", "--package", "skillcue-cli", "--bin", "skillcue"]);
     build.args(["--target", &triple]);
     if triple.ends_with("linux-gnu") {
         // Since glibc 2.34 its static form resolves host names by itself, so a static program works on any Linux.

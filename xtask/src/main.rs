@@ -90,7 +90,7 @@ fn bench(arguments: &[&str]) -> Result<(), ChoreFailure> {
         "--bin",
         "skillcue",
         "--features",
-        "full,bench",
+        "bench",
         "--",
         "bench",
     ];

@@ -51,7 +51,7 @@ pub(crate) fn load(arguments: &[&str]) -> Result<(), ChoreFailure> {
     let requirements = read("requirements-fastmcp.txt")?;
     // All of them are listed, so nothing is left to resolve; its header says why it must not be.
     let rival = python::environment(system, "fastmcp", &["--no-deps"], &python::pinned(&requirements))?;
-    run(cargo().args(["build", "--release", "--package", "skillcue-cli", "--bin", "skillcue", "--features", "full"]))?;
+    run(cargo().args(["build", "--release", "--package", "skillcue-cli", "--bin", "skillcue"]))?;
     run(cargo().args(["build", "--release", "--package", "skillcue-bench", "--bin", "generate"]))?;
     let tree = target().join("mcp/load");
     run(Command::new(release("generate")).arg(&tree).arg(LOAD_SKILLS))?;

@@ -135,7 +135,7 @@ fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
 
 fn of_code(code: &str) -> Option<&'static str> {
     match code {
-        "no_engine" => Some("install one that has it: `cargo install --path crates/skillcue-cli --features full`"),
+        "no_engine" => Some("install one that has it: `cargo install --path crates/skillcue-cli`"),
         "sandbox_unavailable" => Some(
             "the sandbox needs Linux 5.13 or later with Landlock and seccomp; other systems, macOS among them, have none \
              yet; to run without a sandbox: --allow-unsandboxed",
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(hint(&missing().into()), "`skillcue files pdf` lists what it has");
         assert_eq!(for_models(&Error::from(missing())), None);
         let start = ToolError::Start(ExecError::NoEngine);
-        assert!(for_models(&start).unwrap().contains("--features full"));
+        assert!(for_models(&start).unwrap().contains("cargo install --path crates/skillcue-cli`"));
         assert_eq!(hint_of(&start), hint_of(&ExecError::NoEngine));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) mod agent {
 
     pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
         Err(CliError::failure("no_agent", "this program was built without the agent")
-            .help("build one with it: `cargo install --path crates/skillcue-cli --features full`"))
+            .help("build one with it: `cargo install --path crates/skillcue-cli`"))
     }
 }
 

@@ -103,7 +103,7 @@ fn listing_runs_nothing() {
     assert!(!trace.exists());
 }
 
-/// The light build is such a helper: it runs scripts and no toolsets. That is one plain sentence, and not about
+/// A build without the feature `engine` is such a helper: it runs scripts and no toolsets. That is one plain sentence, and not about
 /// helpers.
 #[test]
 fn a_helper_without_an_engine_is_a_build_without_one() {
