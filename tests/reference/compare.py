@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 from cases import Case, every_case
 from differences import DIFFERENCES
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "validate.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "validate.md"
 PER_RUN = 1000
 
 

@@ -42,7 +42,7 @@ pub(crate) fn main() -> Result<(), ChoreFailure> {
         Some(true) => "dynamic: needs the C library of this system or a newer one",
         None => "not an ELF file",
     };
-    let archive = pack(&program, &triple, &target().join("dist-archives"))?;
+    let archive = pack(&program, &triple, &target().join("dist-archives"), "-9")?;
     println!("{} ({} bytes)", archive.display(), size(&archive)?);
     println!("the program has {} bytes; {linkage}", bytes.len());
     try_out(&archive)
@@ -52,8 +52,8 @@ pub(crate) fn main() -> Result<(), ChoreFailure> {
 pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     build_skillcue()?;
     let scratch = ScratchDir::new("dist")?;
-    let first = pack(&skillcue(), &host_triple()?, &scratch.path().join("one"))?;
-    let second = pack(&skillcue(), &host_triple()?, &scratch.path().join("two"))?;
+    let first = pack(&skillcue(), &host_triple()?, &scratch.path().join("one"), "-1")?;
+    let second = pack(&skillcue(), &host_triple()?, &scratch.path().join("two"), "-1")?;
     let read = |path: &Path| fs::read(path).map_err(|error| ChoreFailure::io("read", path, &error));
     if read(&first)? != read(&second)? {
         return Err(ChoreFailure::new("the same files were packed into two different archives"));
@@ -62,8 +62,9 @@ pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     Ok(StepOutcome::Passed)
 }
 
-/// Packs a program with its documents, completions and manual pages. Equal files give an equal archive, byte for byte.
-fn pack(program: &Path, triple: &str, out: &Path) -> Result<PathBuf, ChoreFailure> {
+/// Packs a program with its documents, completions and manual pages, at a level of gzip. Equal files give an equal archive,
+/// byte for byte.
+fn pack(program: &Path, triple: &str, out: &Path, level: &str) -> Result<PathBuf, ChoreFailure> {
     let name = format!("skillcue-{}-{triple}", env!("CARGO_PKG_VERSION"));
     let dir = out.join(&name);
     if dir.exists() {
@@ -95,7 +96,7 @@ fn pack(program: &Path, triple: &str, out: &Path) -> Result<PathBuf, ChoreFailur
     // Names in order, no owners, and the time of the last commit: the same files give the same bytes.
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"]);
     tar.args([&format!("--mtime=@{}", commit_time()), "--mode=u+rw,go+r,go-w,a+X"]);
-    run(tar.args(["--use-compress-program=gzip -9 -n", "-cf", &archive, &name]).current_dir(out))?;
+    run(tar.args([&*format!("--use-compress-program=gzip {level} -n"), "-cf", &archive, &name]).current_dir(out))?;
     let sums = Command::new("sha256sum").arg(&archive).current_dir(out).output();
     let sums = sums.map_err(|error| ChoreFailure::new(format!("cannot start `sha256sum`: {error}")))?;
     write(&out.join("SHA256SUMS"), &String::from_utf8_lossy(&sums.stdout))?;

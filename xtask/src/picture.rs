@@ -20,7 +20,7 @@ const LINE: usize = 20;
 const EDGE: usize = 18;
 const BAR: usize = 30;
 /// The widest line, in characters. Longer ones are cut with an ellipsis.
-const MAX_COLUMNS: usize = 100;
+const MAX_COLUMNS: usize = 106;
 
 /// Foreground colours by their number in escape sequences, 30 to 37; 90 to 97 are the same but brighter, and not told apart.
 const COLOURS: [&str; 8] = ["#6e7681", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#c9d1d9"];
@@ -68,7 +68,7 @@ fn draw() -> Result<String, ChoreFailure> {
         ]);
         let mut command = Command::new(skillcue());
         command.args(["--color", "always"]).args(arguments);
-        command.current_dir(scratch.path()).env_clear().env("HOME", scratch.path()).env("COLUMNS", "100");
+        command.current_dir(scratch.path()).env_clear().env("HOME", scratch.path()).env("COLUMNS", "106");
         let said = command.output().map_err(|error| ChoreFailure::new(format!("`{}`: {error}", line(&command))))?;
         for stream in [said.stdout, said.stderr] {
             let text = String::from_utf8_lossy(&stream).replace(&*scratch.path().to_string_lossy(), "~");
@@ -161,7 +161,7 @@ fn svg(lines: &[Vec<Run>]) -> String {
     out
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 100")]
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 106")]
 fn pixels(columns: usize) -> usize {
     (columns as f64 * CHARACTER).round() as usize
 }

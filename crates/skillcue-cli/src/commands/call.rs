@@ -143,6 +143,9 @@ mod tests {
         assert!(without_engine(&[finding("toolset_syntax")]).is_none());
         let error = without_engine(&[finding("toolset_syntax"), finding("no_engine")]).unwrap();
         let json = serde_json::to_string(&error.json()).unwrap();
-        assert!(json.contains("no engine for toolsets") && json.contains("cargo install --path crates/skillcue-cli`"), "{json}");
+        assert!(
+            json.contains("no engine for toolsets") && json.contains("cargo install --path crates/skillcue-cli`"),
+            "{json}"
+        );
     }
 }

@@ -285,7 +285,11 @@ fn without_the_agent_it_says_how_to_get_it() {
     for args in [&["agent", "-p", "hi"][..], &["sessions", "list"], &["trace", "--all"], &["memory"]] {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(1), "{run}");
-        assert!(run.stderr.starts_with("error[no_agent]") && run.stderr.contains("cargo install --path crates/skillcue-cli`"), "{run}");
+        assert!(
+            run.stderr.starts_with("error[no_agent]")
+                && run.stderr.contains("cargo install --path crates/skillcue-cli`"),
+            "{run}"
+        );
     }
 }
 
@@ -309,7 +313,10 @@ fn without_the_engine_it_says_how_to_get_it() {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(1), "{run}");
         let said = run.to_string();
-        assert!(said.contains("no engine for toolsets") && said.contains("cargo install --path crates/skillcue-cli`"), "{run}");
+        assert!(
+            said.contains("no engine for toolsets") && said.contains("cargo install --path crates/skillcue-cli`"),
+            "{run}"
+        );
     }
 }
 
