@@ -1,7 +1,7 @@
 //! Links the program at a fixed address where that is usual: Linux with glibc.
 //!
 //! A position-independent executable is relocated at every start, which took a third of the time of a small command
-//! (ARCHITECTURE.md, "Decisions", has the figures).
+//! (docs/decisions.md has the figures).
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

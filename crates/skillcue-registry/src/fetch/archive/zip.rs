@@ -2,8 +2,8 @@
 //!
 //! Not by the crates `zip` or `rawzip`: they are lenient about the archive's end (which of several is meant, how many
 //! entries it counts, which bytes are before and behind it), where two readers of one archive come to see different
-//! files. `ARCHITECTURE.md` has the probe. Both passes over the directory are streams, and it is counted before any of
-//! it is read.
+//! files. `docs/decisions.md` has the probe. Both passes over the directory are streams, and it is counted before any
+//! of it is read.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
