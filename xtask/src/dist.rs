@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: release archives with checksums, completions and manual pages, below `target/dist/`.
+//! `cargo xtask dist`: release archives with checksums, completions and manual pages, below `target/dist-archives/`.
 //!
 //! The test step `dist` packs the debug build by the same code, unpacks the archive in an empty directory, and runs the
 //! README's main job there.

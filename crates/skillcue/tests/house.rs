@@ -107,7 +107,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "SkillsProvider::NAME",
         only_in: &["skillcue-agent/src/agent/providers.rs"],
-        because: "the agent recognises its provider of skills by its type, Provider::Skills; the name is for people",
+        because: "the agent recognises its provider of skills by its type, TurnProvider::Skills; the name is for people",
     },
     Rule {
         text: "\"localhost\"",

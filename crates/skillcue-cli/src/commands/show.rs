@@ -22,7 +22,7 @@ Examples:
   skillcue show hello-extended@bundled   the bundled one, if another has its name
 
 With --json it prints the fields of `list` and {triggers, raw, files, diagnostics}; and, where
-copies stand in several places, places: [{source, plugin, dir, path, same_body}].";
+copies are in several places, places: [{source, plugin, dir, path, same_body}].";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
