@@ -30,9 +30,10 @@ pub(crate) fn main() -> Result<(), ChoreFailure> {
     build.args(["build", "--profile", "dist", "--package", "skillcue-cli", "--bin", "skillcue"]);
     build.args(["--target", &triple]);
     if triple.ends_with("linux-gnu") {
-        // Since glibc 2.34 its static form resolves host names by itself, so a static program works on any Linux.
+        // Since glibc 2.34 its static form resolves host names by itself, so a static program works on any Linux. At a
+        // fixed address, as build.rs links it: code for any address that is linked so ends by SIGSEGV at its start.
         let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-        build.env("RUSTFLAGS", format!("{flags} -C target-feature=+crt-static").trim());
+        build.env("RUSTFLAGS", format!("{flags} -C target-feature=+crt-static -C relocation-model=static").trim());
     }
     run(&mut build)?;
     let program = target().join(&triple).join("dist").join(format!("skillcue{}", std::env::consts::EXE_SUFFIX));

@@ -21,7 +21,12 @@ fn is_unbounded(case: &Case) -> bool {
 const SOME_MORE: usize = 20;
 
 /// The most processes of the case that were seen at once while `work` went on.
-fn most_processes_while(case: &Case, work: impl FnOnce()) -> usize {
+fn most_processes_while(case: &Case, work: impl Fn()) -> usize {
+    // On a busy machine a short run may end before the first look: then it is run again.
+    (0..20).map(|_| most_processes_in_one_run(case, &work)).find(|most| *most > 0).unwrap_or(0)
+}
+
+fn most_processes_in_one_run(case: &Case, work: impl Fn()) -> usize {
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let count = scope.spawn(|| {
@@ -255,7 +260,7 @@ time.sleep(600)
             limits.timeout = Duration::from_secs(3);
         });
         let most = most_processes_while(case, || {
-            let outcome = case.run_within("probe.sh", &[], limits);
+            let outcome = case.run_within("probe.sh", &[], limits.clone());
             // Found out, or still failing at the limit when the time is up.
             let code = outcome.as_ref().map_or_else(skillcue_exec::RunError::code, |_| "failed by itself");
             assert!(["processes", "timeout", "failed by itself"].contains(&code), "{code}");
@@ -274,7 +279,7 @@ time.sleep(600)
             limits.timeout = Duration::from_secs(3);
         });
         let most = most_processes_while(case, || {
-            let error = case.run_within("probe.py", &[], limits).unwrap_err();
+            let error = case.run_within("probe.py", &[], limits.clone()).unwrap_err();
             assert!(["processes", "timeout", "memory"].contains(&error.code()), "{error}");
         });
         assert!((1..=16 + SOME_MORE).contains(&most), "{most} at once");
