@@ -106,7 +106,7 @@ impl<'a> Documentation<'a> {
         let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !skill.is_for_models()));
         let lines = Tokens(counter.reserve(MIN_NAMING).0 * lines) + counter.count(&showing_line(99_999, 99_999));
         let mut free = counter.reserve(MAX_FREE_OVERHEAD);
-        pay(counter.count(HEAD) + lines, &mut free, &mut purse);
+        pay(counter.count(DOCUMENTATION_HEADING) + lines, &mut free, &mut purse);
         // A reference costs next to nothing: it is paid first, and never left out.
         let reference = counter.count(REFERENCE);
         let refer = |at: usize, decision: Decision, why: Option<String>| Allotment {
@@ -197,7 +197,8 @@ impl<'a> Documentation<'a> {
         rest: &'n [(&Hit, &Skill)],
         all: bool,
     ) -> (String, Tokens) {
-        let (mut text, mut used, mut shown) = (HEAD.to_owned(), self.discloser.counter.count(HEAD), 0);
+        let (mut text, mut used, mut shown) =
+            (DOCUMENTATION_HEADING.to_owned(), self.discloser.counter.count(DOCUMENTATION_HEADING), 0);
         for (one, share) in candidates.iter().zip(shares) {
             let Some(share) = share.as_ref().filter(|share| share.decision != Decision::Omitted) else { continue };
             let heading = heading(one.skill.name());
@@ -265,7 +266,8 @@ fn pay(tokens: Tokens, free: &mut Tokens, purse: &mut RemainingBudget<'_>) {
     free.0 = free.0.saturating_sub(tokens.0);
 }
 
-const HEAD: &str = "## Relevant Skill Documentation\n";
+/// The first line of a disclosure of tier 3.
+pub const DOCUMENTATION_HEADING: &str = "## Relevant Skill Documentation\n";
 
 fn heading(name: &str) -> String {
     format!("\n### {name}\n\n")

@@ -1,4 +1,4 @@
-//! Loading, from files on disk to the text for a model (L-1, L-2, L-3, L-5).
+//! Loading, from files on disk to the text for a model: body, arguments, cache, sections.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 #[path = "load/arguments.rs"]

@@ -2,7 +2,7 @@
 //! discloser itself.
 
 pub use skillcue_disclose::{
-    BodySource, CounterError, DiscloseConfigError, DisclosedSkill, Discloser, DisclosureCost, Inclusion, ListEntry,
-    ListOmissions, NameSample, RehydratedSkill, Rehydration, Segment, SessionError, SessionSkill, Situation, SkillList,
-    TokenCounter, UnknownWord,
+    BodySource, CounterError, DOCUMENTATION_HEADING, DiscloseConfigError, DisclosedSkill, Discloser, DisclosureCost,
+    Inclusion, ListEntry, ListOmissions, NameSample, RehydratedSkill, Rehydration, Segment, SessionError, SessionSkill,
+    Situation, SkillList, TokenCounter, UnknownWord,
 };

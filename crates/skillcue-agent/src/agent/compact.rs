@@ -1,5 +1,6 @@
 //! Compaction of a conversation: old turns are summarised, skills stay.
 
+use skillcue::disclose::DOCUMENTATION_HEADING;
 use skillcue::{Budget, Tokens};
 
 use super::conversation::apart;
@@ -13,9 +14,6 @@ const MAX_KEPT_TURNS: usize = 2;
 
 /// The name of the summary's origin.
 pub(super) const SUMMARY: &str = "summary";
-
-/// The beginning of documentation of skills, which is shown again after compaction.
-const DOCUMENTATION: &str = "## Relevant Skill Documentation\n";
 
 impl Agent {
     /// Returns how many tokens a request may have, as we count, so that there is room for an answer.
@@ -132,7 +130,7 @@ impl Agent {
             let is_shown_again = |piece: &Piece| {
                 piece.provider == PieceOrigin::Skills
                     && piece.part == RequestPart::SkillsTurn
-                    && (!is_now || piece.text.starts_with(DOCUMENTATION))
+                    && (!is_now || piece.text.starts_with(DOCUMENTATION_HEADING))
             };
             context.retain(|piece| piece.provider != PieceOrigin::Summary && !is_shown_again(piece));
         }

@@ -47,7 +47,17 @@ impl Agent {
         // Servers refuse two tools of one name.
         let mut tools = providers::tools(conversation);
         let own: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();
-        tools.extend(more.into_iter().filter(|tool| !own.contains(&tool.name)));
+        for tool in more {
+            if own.contains(&tool.name) {
+                let name = &tool.name;
+                let problem = format!("the tool `{name}` of a skill cannot be called: the agent has one of that name");
+                if !turn.problems.contains(&problem) {
+                    turn.problems.push(problem);
+                }
+            } else {
+                tools.push(tool);
+            }
+        }
         let mut prepared = Prepared { system, tools, tokens: RequestTokens::default(), round };
         prepared.tokens = self.tokens(conversation, turn, &prepared);
         if is_too_long || !self.fits(conversation, prepared.tokens) {

@@ -60,13 +60,13 @@ pub enum MemoryError {
     #[error("a fact is one line")]
     #[info(code = "memory_length", hint = "say it in one sentence")]
     Lines,
-    /// A model wants to keep words that the user did not write.
-    #[error("not remembered: the user has not written {} in this conversation", stated(word))]
-    #[info(code = "memory_not_stated", hint = "use only words of one message of the user, or ask them to say it")]
-    NotStated {
-        /// The first such word; empty if the fact has no words of its own.
-        word: String,
-    },
+    /// A model wants to keep something else than a sentence of the user's.
+    #[error("not remembered: it is not a sentence that the user wrote in this turn's message")]
+    #[info(
+        code = "memory_not_stated",
+        hint = "send one whole sentence of that message, word for word, and no question"
+    )]
+    NotStated,
     /// A model has kept many facts in this turn.
     #[error("{} facts were remembered in this turn already", super::provider::MAX_KEPT_IN_TURN)]
     #[info(code = "memory_too_many", hint = "keep what matters most, in a later turn")]
@@ -114,8 +114,4 @@ impl MemoryError {
             _ => MemoryError::Database { path, error },
         }
     }
-}
-
-fn stated(word: &str) -> String {
-    if word.is_empty() { "that".to_owned() } else { format!("`{}`", Shown(word)) }
 }

@@ -31,8 +31,8 @@ const HEADING: &str = "## What the user said before";
 /// A message's facts are remembered when its turn begins. If that fails, it is tried again when the turn ends, with later
 /// messages, and when the provider is dropped.
 ///
-/// The model may keep a fact only in words that the user wrote in one message of the conversation, so that neither a
-/// document nor the result of a tool can plant a memory.
+/// The model may only choose a whole sentence of the message that the user wrote in this turn, and the user's words are
+/// kept: neither a document nor the result of a tool can plant a memory.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -165,29 +165,50 @@ pub fn facts(message: &str) -> Vec<String> {
 /// Returns the statements of a message, in their order.
 pub(super) fn statements(message: &str) -> Vec<Statement> {
     let mut found: Vec<Statement> = Vec::new();
-    for line in own_lines(message) {
-        let before = found.len();
-        for statement in line.iter().filter_map(|sentence| statement(sentence)) {
-            let is_same = |other: &Statement| match (other, &statement) {
-                (Statement::Fact(one), Statement::Fact(other)) => key(one) == key(other),
-                (one, other) => one == other,
-            };
-            if found.len() < MAX_FACTS && !found.iter().any(is_same) {
-                found.push(statement);
-            }
-        }
-        let is_greeting = line.iter().all(|sentence| is_opener(sentence));
-        let is_over = if is_greeting { line.is_empty() && !found.is_empty() } else { found.len() == before };
-        if is_over {
-            break;
+    for statement in stated_lines(message).concat().into_iter().filter_map(statement) {
+        let is_same = |other: &Statement| match (other, &statement) {
+            (Statement::Fact(one), Statement::Fact(other)) => key(one) == key(other),
+            (one, other) => one == other,
+        };
+        if found.len() < MAX_FACTS && !found.iter().any(is_same) {
+            found.push(statement);
         }
     }
     found
 }
 
+/// Returns the sentences that a model may keep: of the lines in which statements are looked for, without questions.
+pub(super) fn stated_sentences(message: &str) -> Vec<&str> {
+    stated_lines(message).concat().into_iter().filter(|sentence| !is_question(sentence)).collect()
+}
+
+/// Returns the words of a sentence in small letters, without those before its point.
+pub(super) fn sentence_words(sentence: &str) -> Vec<String> {
+    let words = SentenceWord::all(sentence);
+    words[openers(&words)..].iter().map(|word| word.text.clone()).collect()
+}
+
+/// Returns the lines of a message that are the user's own, up to and with the first that states nothing: what follows it
+/// may have been pasted. The one answer to whose words a message has, for the rules and for the model's tool.
+fn stated_lines(message: &str) -> Vec<Vec<&str>> {
+    let mut lines = Vec::new();
+    let mut has_stated = false;
+    for line in own_lines(message) {
+        let states = line.iter().any(|sentence| statement(sentence).is_some());
+        let is_greeting = line.iter().all(|sentence| is_opener(sentence));
+        let is_over = if is_greeting { line.is_empty() && has_stated } else { !states };
+        has_stated |= states;
+        lines.push(line);
+        if is_over {
+            break;
+        }
+    }
+    lines
+}
+
 /// Returns the lines of a message, each as its sentences, up to the first sign of a text that was pasted: code, markup, a
 /// quotation, many or long lines, a colon that announces it, or a word like `this` on the line before it.
-pub(super) fn own_lines(message: &str) -> Vec<Vec<&str>> {
+fn own_lines(message: &str) -> Vec<Vec<&str>> {
     let mut lines = Vec::new();
     let mut bytes = 0;
     for line in message.lines() {

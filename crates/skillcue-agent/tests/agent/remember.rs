@@ -13,7 +13,7 @@ fn script(received: &Received) -> Reply {
     match received.new_results().len() {
         0 => Reply::calls([
             ("one", "load_skill", json!({"skill_id": "invoices"})),
-            ("two", "remember", json!({"text": "The deadline moved to Friday"})),
+            ("two", "remember", json!({"text": "The deadline moved to Friday, as it seems"})),
         ]),
         2 => Reply::calls([("three", "remember", json!({"text": "Add the tax"}))]),
         _ => Reply::text("Done."),
@@ -43,7 +43,10 @@ async fn it_is_offered_with_memory_and_keeps_words_of_the_user() {
         assert!(results[2].1.contains("<error code=\"memory_not_stated\">"), "{}", results[2].1);
         let facts = memory.list(9).unwrap();
         assert_eq!(facts.len(), 1);
-        assert_eq!((facts[0].text.as_str(), facts[0].origin), ("The deadline moved to Friday", FactOrigin::Model));
+        assert_eq!(
+            (facts[0].text.as_str(), facts[0].origin),
+            ("So the deadline moved to Friday, as it seems.", FactOrigin::Model)
+        );
     }
 }
 

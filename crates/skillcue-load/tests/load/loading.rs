@@ -1,4 +1,4 @@
-//! L-1 and L-5, loading: bodies, forms, sections, and refusals.
+//!, loading: bodies, forms, sections, and refusals.
 
 use std::fs;
 
