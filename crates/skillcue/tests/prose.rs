@@ -136,3 +136,45 @@ fn beginnings_and_persons_are_recognised() {
     assert!(is_bare(" What a skill is.") && is_bare(" The same, for two.") && !is_bare(" Whatever it is."));
     assert!(has_person("// Nobody waits.") && !has_person("// A thread waits."));
 }
+
+#[test]
+fn links_of_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut pages: Vec<PathBuf> =
+        ["", "docs", "docs/guides", "docs/reference"].iter().flat_map(|dir| markdown(&root.join(dir))).collect();
+    pages.sort();
+    assert!(pages.len() > 20, "only {} pages were found", pages.len());
+    let mut broken = Vec::new();
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") || link.contains([' ', '`']) || link.starts_with("mailto:") {
+                continue;
+            }
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            let has_anchor = || {
+                let text = fs::read_to_string(&target).unwrap_or_default();
+                text.lines().filter(|line| line.starts_with('#')).any(|heading| slug(heading) == anchor)
+            };
+            // Examples of links in skills are in code.
+            let is_example = ["forms.md", "more.md", "reference.md"].contains(&path);
+            if !is_example && (!target.exists() || (!anchor.is_empty() && !has_anchor())) {
+                broken.push(format!("{}: {link}", page.strip_prefix(&root).unwrap().display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
+}
+
+fn markdown(dir: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// Returns the anchor of a heading, as forges make it.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}

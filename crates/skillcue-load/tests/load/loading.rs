@@ -1,4 +1,4 @@
-//!, loading: bodies, forms, sections, and refusals.
+//! Loading: bodies, forms, sections, and refusals.
 
 use std::fs;
 
