@@ -1,4 +1,6 @@
 //! Everything that a client can ask, over a pair of pipes.
+//!
+//! Over 500 lines: one pair of pipes and its helpers serve every request, and half of it are expected answers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::format_push_string, clippy::needless_pass_by_value, reason = "it reads better")]
 

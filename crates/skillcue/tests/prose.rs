@@ -29,6 +29,9 @@ const PERSONS: &[&str] = &["nobody", "somebody", "whoever", "anybody", "anyone",
 /// The longest subject of a commit that tools show whole.
 const MAX_SUBJECT: usize = 72;
 
+/// The most lines of a file that is one idea.
+const MAX_LINES: usize = 500;
+
 /// Names of types that several files may declare: each is private to its module, or a convention of Rust or clap.
 const SHARED_NAMES: &[&str] = &["Args", "Err", "Error", "Inner", "Output"];
 
@@ -135,6 +138,21 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
 fn beginnings_and_persons_are_recognised() {
     assert!(is_bare(" What a skill is.") && is_bare(" The same, for two.") && !is_bare(" Whatever it is."));
     assert!(has_person("// Nobody waits.") && !has_person("// A thread waits."));
+}
+
+#[test]
+fn long_files_have_a_reason() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for dir in ["crates", "fuzz", "xtask"] {
+        collect(&root.join(dir), &mut files);
+    }
+    let is_long = |file: &&PathBuf| {
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().count() > MAX_LINES && !text.contains("//! Over 500 lines: ")
+    };
+    let long: Vec<&PathBuf> = files.iter().filter(is_long).collect();
+    assert!(long.is_empty(), "split them, or give the reason behind `//! Over 500 lines:`: {long:#?}");
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! `skillcue agent -p`, against a server that speaks the real formats.
+//!
+//! Over 500 lines: conversations are written out, message by message.
 
 use std::fs;
 use std::path::Path;

@@ -1,3 +1,7 @@
+//! `skillcue context`.
+//!
+//! Over 500 lines: whole outputs are kept as snapshots.
+
 use std::fmt::Write as _;
 use std::fs;
 

@@ -1,3 +1,7 @@
+//! `skillcue mcp`, over pipes and HTTP.
+//!
+//! Over 500 lines: whole outputs are kept as snapshots, and one client serves all tests.
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 

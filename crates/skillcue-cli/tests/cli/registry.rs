@@ -1,4 +1,6 @@
 //! Installing, enabling, updating, removing, verifying, auditing.
+//!
+//! Over 500 lines: whole outputs are kept as snapshots.
 
 use std::process::Command;
 

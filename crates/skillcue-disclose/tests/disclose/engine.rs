@@ -1,4 +1,6 @@
 //! Tiers, policies, fallbacks, and what is never shown.
+//!
+//! Over 500 lines: one catalog and its helpers serve all tiers and policies.
 
 use std::sync::Arc;
 

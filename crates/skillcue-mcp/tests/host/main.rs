@@ -1,4 +1,6 @@
 //! The host against servers that are good, slow, down, broken and lying.
+//!
+//! Over 500 lines: each test is a few lines with one server that misbehaves, and all share one set-up.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fake;

@@ -1,4 +1,6 @@
 //! Toolsets that mean harm, or do harm without meaning it: each is contained, and the next call works.
+//!
+//! Over 500 lines: each attack is a module in TypeScript, written out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
