@@ -255,7 +255,7 @@ fn chosen_by_user(found: PathBuf, path: &OsStr, skill: &Path) -> Interpreter {
 }
 
 /// Returns the first program called `name` in the directories of `path`. Relative directories are skipped.
-pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     let mut directories = std::env::split_paths(path).filter(|dir| dir.is_absolute());
     directories.find_map(|dir| Some(dir.join(name)).filter(|at| is_program(at)))
 }

@@ -53,7 +53,6 @@ mod sys;
 mod wire;
 
 pub use error::ExecError;
-pub use interpreter::on_path as find_program;
 pub use job::{Bounds, Job, JobProgram, SandboxPolicy};
 pub use launcher::{Killer, Launcher, RunningJob};
 pub use layer::{Layer, MissingLayer, SandboxReport, Support};
