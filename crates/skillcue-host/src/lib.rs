@@ -35,3 +35,8 @@ pub use watch::HostWatch;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles the examples of the guide for embedders.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/embedding.md")]
+struct EmbeddingGuide;
