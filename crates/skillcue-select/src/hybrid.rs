@@ -101,6 +101,7 @@ impl Selector {
                     score: 0.0,
                     confidence: 0.0,
                     certainty: 0.0,
+                    likelihood: 0.0,
                     mention: None,
                     reasons: Vec::new(),
                 };
@@ -152,6 +153,7 @@ fn add(hit: &mut Hit, alike: TextHit) {
     // Nearby files affect the rank; they never make a match of a skill that is none by its text alone.
     let is_lifted = hit.is_by_text_alone() && alike.certainty < certainty;
     hit.certainty = if is_lifted { certainty.min(NOT_A_MATCH).max(alike.certainty) } else { certainty };
+    hit.likelihood = hit.certainty;
     hit.reasons.sort_by_key(|reason| reason.kind);
 }
 

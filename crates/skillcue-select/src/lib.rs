@@ -55,6 +55,6 @@ pub use languages::languages_of;
 pub use relevance::{
     BodyTerms, DocTerms, Ranking, ReadAt, SkillDocument, TextHit, TextIndex, TextWord, Tuning, body_key,
 };
-pub use selection::{Hit, Mention, Reason, ReasonKind, Selection};
+pub use selection::{Grade, Hit, Mention, Reason, ReasonKind, Selection, Thresholds};
 pub use selector::{Census, Selector};
 pub use turn::{Mode, SelectOptions, Turn};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 use skillcue_base::visible;
 
-use crate::Intent;
+use crate::{Intent, Mode};
 
 /// The skills that fit one message.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -34,6 +34,9 @@ pub struct Hit {
     /// How likely it is to be the one that the message needs, from 0 to 1: lower than confidence where other skills fit
     /// nearly as well. Hits rank by it, and it decides whether text relevance counts as a match.
     pub certainty: f32,
+    /// How likely it is that naming it helps, from 0 to 1: that it is one of those that the message needs, wherever it
+    /// ranks. It decides whether a skill that is not shown is named.
+    pub likelihood: f32,
     /// Whether the message names the skill, and how.
     pub mention: Option<Mention>,
     /// The reasons for it, strongest first.
@@ -53,6 +56,76 @@ impl Hit {
         let by_text =
             |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent);
         self.mention.is_none() && self.reasons.iter().all(by_text)
+    }
+}
+
+/// The part of a skill that a hit is worth, by [`Thresholds`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// Nothing: it is too unlikely.
+    Nothing,
+    /// Its name and its brief, so that the model decides.
+    Name,
+    /// Its body.
+    Body,
+}
+
+/// The certainty and the likelihood from which skills are shown and named.
+///
+/// They follow from one number, the eagerness: a body that is not needed costs tokens, one that is missing costs the
+/// task, and eagerness weighs the second against the first. At 0.5 the thresholds are the fitted ones; from there, the
+/// odds that are required fall with the odds of the eagerness.
+///
+/// ```
+/// use skillcue_select::Thresholds;
+///
+/// let (low, usual, high) = (Thresholds::of(0.2), Thresholds::of(0.5), Thresholds::of(0.8));
+/// assert!(low.body > usual.body && usual.body > high.body);
+/// assert_eq!((Thresholds::of(0.0).body, Thresholds::of(1.0).name), (1.0, 0.0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Thresholds {
+    /// The certainty from which a body is shown.
+    pub body: f32,
+    /// The likelihood from which a skill is named.
+    pub name: f32,
+}
+
+impl Thresholds {
+    /// The eagerness that gives the fitted thresholds.
+    pub const DEFAULT_EAGERNESS: f32 = 0.5;
+    /// The fitted thresholds.
+    const FITTED: Thresholds = Thresholds { body: 0.5, name: 0.05 };
+
+    /// Returns the thresholds for an eagerness from 0, show nothing that is not certain, to 1, show all.
+    pub fn of(eagerness: f32) -> Thresholds {
+        let eagerness = if eagerness.is_nan() { Self::DEFAULT_EAGERNESS } else { eagerness.clamp(0.0, 1.0) };
+        let at = |fitted: f32| {
+            let (reluctant, eager) = (fitted * (1.0 - eagerness), (1.0 - fitted) * eagerness);
+            reluctant / (reluctant + eager)
+        };
+        Thresholds { body: at(Self::FITTED.body), name: at(Self::FITTED.name) }
+    }
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds::FITTED
+    }
+}
+
+impl Hit {
+    /// Returns the part of the skill that is worth its tokens. Mentions by sigil, and in [`Mode::Keyword`] all hits,
+    /// are worth the body.
+    pub fn grade(&self, mode: Mode, thresholds: &Thresholds) -> Grade {
+        if mode == Mode::Keyword || self.mention == Some(Mention::Sigil) || self.certainty >= thresholds.body {
+            Grade::Body
+        } else if self.likelihood >= thresholds.name {
+            Grade::Name
+        } else {
+            Grade::Nothing
+        }
     }
 }
 

@@ -321,7 +321,16 @@ impl Selector {
         }
         reasons.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.score.total_cmp(&a.score)));
         let sure = confidence(sum.mention, sum.phrase, score(sum.points));
-        Hit { skill: id, name, score: score(points), confidence: sure, certainty: sure, mention: sum.mention, reasons }
+        Hit {
+            skill: id,
+            name,
+            score: score(points),
+            confidence: sure,
+            certainty: sure,
+            likelihood: sure,
+            mention: sum.mention,
+            reasons,
+        }
     }
 }
 

@@ -97,7 +97,16 @@ pub(crate) fn reason(word: &str) -> Reason {
 
 pub(crate) fn hit(house: &House, name: &str, reasons: Vec<Reason>) -> Hit {
     let skill = house.catalog.all().iter().position(|skill| skill.name() == name).unwrap_or(usize::MAX);
-    Hit { skill, name: name.to_owned(), score: 1.0, confidence: 0.9, certainty: 0.9, mention: None, reasons }
+    Hit {
+        skill,
+        name: name.to_owned(),
+        score: 1.0,
+        confidence: 0.9,
+        certainty: 0.9,
+        likelihood: 0.9,
+        mention: None,
+        reasons,
+    }
 }
 
 /// Bodies as level 2 has them.
