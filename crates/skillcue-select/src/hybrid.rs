@@ -4,26 +4,27 @@ use std::collections::HashMap;
 
 use skillcue_catalog::Catalog;
 
-use crate::rank::confidence;
-use crate::relevance::confidence::MAX_ONE_WORD as NOT_A_MATCH;
+use crate::relevance::fusion::MAX_ONE_WORD as NOT_A_MATCH;
 use crate::selector::RankedHits;
-use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn};
+use crate::{
+    Hit, Mention, Mode, Reason, ReasonKind, SearchContext, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn,
+};
 
 /// How many hits of either side are combined, at least: one that both have may rank low in each.
 const MIN_DEPTH: usize = 32;
 
-/// The share of a trigger's certainty that counts beside text relevance, unless it is a phrase: both have matched the
-/// same word.
-const TRIGGER_SHARE: f32 = 0.25;
+/// The certainty of a declared trigger that tells as much as a trigger can.
+const TELLING_TRIGGER: f32 = 0.9;
+/// From which part of the greatest rarity on a word is telling: about that of a word which one skill in fifty has.
+const TELLING: f32 = 0.5;
 
 impl Selector {
     /// Selects the skills that fit a turn by triggers and by the relevance of their texts to the message. Without
     /// [`Mode::Hybrid`] the texts are not used.
     ///
-    /// Mentions come first. The rest ranks by certainty, the chance that at least one of the two is right about it,
-    /// `1 - (1 - t)(1 - l)`: `l` is the certainty by text relevance, `t` the confidence by triggers, a quarter of it
-    /// unless a phrase matched. Confidence is combined in the same way, does not depend on the lead over other skills,
-    /// and is at least that by triggers.
+    /// Mentions by sigil come first. The rest ranks by certainty, the chance that at least one of the two is right about
+    /// it, `1 - (1 - t)(1 - l)`: `l` is the certainty by text relevance, `t` that of the triggers which an author has
+    /// declared, less the less telling they are among the skills' texts. A name is evidence of the text, not a trigger.
     ///
     /// ```
     /// use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -82,54 +83,125 @@ impl Selector {
     fn by_both(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> RankedHits {
         let depth = limit.max(MIN_DEPTH);
         let mut matches = self.by_triggers(catalog, turn, depth);
-        let ranking = texts.search(turn.message, depth, &|skill| self.is_visible(catalog, skill));
+        let beyond = matches.matched - matches.hits.len();
+        let mut mentions: HashMap<usize, f32> = HashMap::new();
+        matches.hits.retain_mut(|hit| {
+            let clear = weigh_triggers(hit, texts, turn.message);
+            if clear > 0.0 {
+                mentions.insert(hit.skill, clear);
+            }
+            !hit.reasons.iter().all(|reason| reason.kind == ReasonKind::Recent)
+        });
+        let context = SearchContext {
+            usable: &|skill| self.is_visible(catalog, skill),
+            mention: &|skill| mentions.get(&skill).copied().unwrap_or(0.0),
+        };
+        let ranking = texts.search_with(turn.message, depth, &context);
         let mut positions: HashMap<usize, usize> =
             matches.hits.iter().enumerate().map(|(at, hit)| (hit.skill, at)).collect();
-        for hit in &mut matches.hits {
-            if !is_certain(hit) {
-                hit.certainty *= TRIGGER_SHARE;
-            }
-        }
-        let beyond = matches.matched - matches.hits.len();
         let nearby = (!turn.nearby.is_empty()).then(|| self.trigger_matches(catalog, turn)).flatten();
-        for alike in ranking.hits {
+        let mut ranks: HashMap<usize, usize> = HashMap::new();
+        for (rank, alike) in ranking.hits.into_iter().enumerate() {
             let Some(skill) = catalog.all().get(alike.skill) else { continue };
+            ranks.insert(alike.skill, rank);
             let at = *positions.entry(alike.skill).or_insert_with(|| {
-                let mut hit = Hit {
-                    skill: alike.skill,
-                    name: skill.name().to_owned(),
-                    score: 0.0,
-                    confidence: 0.0,
-                    certainty: 0.0,
-                    likelihood: 0.0,
-                    mention: None,
-                    reasons: Vec::new(),
-                };
+                let mut hit = Hit { skill: alike.skill, name: skill.name().to_owned(), ..Hit::default() };
                 if let (Some(gathered), Ok(number)) = (&nearby, u32::try_from(alike.skill)) {
                     hit.reasons = self.nearby(catalog, turn, gathered, number);
                     hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
-                    hit.certainty = TRIGGER_SHARE * confidence(None, false, hit.score);
+                    hit.certainty = declared(hit.reasons.iter().map(|_| NEARBY_SHARE));
                 }
                 matches.hits.push(hit);
                 matches.hits.len() - 1
             });
-            add(&mut matches.hits[at], alike);
+            let hit = &mut matches.hits[at];
+            if mentions.contains_key(&hit.skill) && hit.mention.is_none() {
+                hit.mention = Some(Mention::Name);
+            }
+            add(hit, alike);
         }
         matches.matched = matches.hits.len() + beyond;
+        let rank = |hit: &Hit| ranks.get(&hit.skill).copied().unwrap_or(usize::MAX);
         matches.hits.sort_by(|a, b| {
-            // Equals by their scores, in which recent use counts.
+            let called = |hit: &Hit| hit.mention == Some(Mention::Sigil);
+            // Equals by their scores, in which nearby files and recent use count.
             let certainty = b.certainty.total_cmp(&a.certainty).then(b.score.total_cmp(&a.score));
-            b.mention.cmp(&a.mention).then(certainty).then(a.skill.cmp(&b.skill))
+            called(b).cmp(&called(a)).then(certainty).then(rank(a).cmp(&rank(b))).then(a.skill.cmp(&b.skill))
         });
         matches.hits.truncate(limit);
         matches
     }
 }
 
-/// Returns whether it has a mention or a phrase as a reason: then its certainty is not reduced.
-fn is_certain(hit: &Hit) -> bool {
-    let is_phrase = |reason: &Reason| reason.kind == ReasonKind::Phrase && reason.span.is_some();
-    hit.mention.is_some() || hit.reasons.iter().any(is_phrase)
+/// The certainty that a nearby file gives.
+const NEARBY_SHARE: f32 = 0.3;
+
+/// Returns the certainty that several triggers give together.
+fn declared(certainties: impl Iterator<Item = f32>) -> f32 {
+    1.0 - certainties.map(|one| 1.0 - one).product::<f32>()
+}
+
+/// Weighs the triggers of a hit by how telling they are. Takes its name out of its triggers, and returns how clearly
+/// the message has it: 0, not at all; 1, as it is written or in rare words; 2, in quotation marks or beside "skill".
+fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
+    if hit.mention == Some(Mention::Sigil) {
+        (hit.certainty, hit.likelihood) = (1.0, 1.0);
+        return 0.0;
+    }
+    let mut clear: f32 = 0.0;
+    hit.mention = None;
+    let name = hit.name.clone();
+    hit.reasons.retain(|reason| {
+        let is_mention = reason.kind == ReasonKind::Mention;
+        if is_mention {
+            clear = clear.max(clarity(reason, &name, texts, message));
+        }
+        // A name of one word is a keyword in `keyword` mode only.
+        !is_mention && !(reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
+    });
+    let telling = |reason: &Reason| {
+        let words = if reason.kind == ReasonKind::Pattern { &reason.text } else { &reason.trigger };
+        let telling = (texts.telling(words).0 / TELLING).min(1.0);
+        TELLING_TRIGGER
+            * match reason.kind {
+                ReasonKind::Phrase | ReasonKind::Pattern | ReasonKind::Keyword => telling,
+                ReasonKind::Verb => telling / 2.0,
+                ReasonKind::File => 0.6,
+                ReasonKind::Language => 0.3,
+                ReasonKind::Nearby => NEARBY_SHARE,
+                ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
+            }
+            * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
+    };
+    hit.certainty = declared(hit.reasons.iter().map(telling));
+    hit.confidence = hit.certainty;
+    hit.likelihood = hit.certainty;
+    hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
+    clear
+}
+
+/// Returns whether a reason is about words of a message. Without a range, they are in an earlier one.
+fn is_of_words(kind: ReasonKind) -> bool {
+    matches!(kind, ReasonKind::Phrase | ReasonKind::Pattern | ReasonKind::Keyword | ReasonKind::Verb)
+}
+
+/// Returns how clearly a message has a name of several words.
+fn clarity(reason: &Reason, name: &str, texts: &TextIndex, message: &str) -> f32 {
+    let Some(span) = reason.span.clone() else { return 0.0 };
+    let (before, behind) = (&message[..span.start], &message[span.end..]);
+    let is_quote = |char: char| matches!(char, '"' | '\'' | '`' | '“' | '”' | '‘' | '’' | '「' | '」' | '*');
+    let quoted = before.ends_with(is_quote) && behind.starts_with(is_quote);
+    let is_skill =
+        |word: Option<&str>| word.is_some_and(|word| word.trim_matches(|c: char| !c.is_alphanumeric()) == "skill");
+    let beside = is_skill(before.split_whitespace().next_back()) || is_skill(behind.split_whitespace().next());
+    let written = name.contains(['-', '_']) && reason.text.eq_ignore_ascii_case(name);
+    if quoted || beside && (written || texts.telling(name).1 >= TELLING) {
+        2.0
+    } else if written || texts.telling(name).1 >= TELLING {
+        1.0
+    } else {
+        0.0
+    }
 }
 
 /// Adds the text relevance of a skill to its hit. Its words share the certainty, so that scores remain comparable.
@@ -146,14 +218,13 @@ fn add(hit: &mut Hit, alike: TextHit) {
         });
     }
     hit.score += alike.certainty;
-    // The texts have matched the same word: that may raise the confidence, never lower it.
-    let beside = if is_certain(hit) { 1.0 } else { TRIGGER_SHARE };
-    hit.confidence = hit.confidence.max(either(beside * hit.confidence, alike.confidence));
+    hit.evidence = alike.parts;
+    hit.confidence = either(hit.confidence, alike.confidence);
     let certainty = either(hit.certainty, alike.certainty);
     // Nearby files affect the rank; they never make a match of a skill that is none by its text alone.
     let is_lifted = hit.is_by_text_alone() && alike.certainty < certainty;
     hit.certainty = if is_lifted { certainty.min(NOT_A_MATCH).max(alike.certainty) } else { certainty };
-    hit.likelihood = hit.certainty;
+    hit.likelihood = hit.certainty.max(alike.likelihood);
     hit.reasons.sort_by_key(|reason| reason.kind);
 }
 

@@ -52,8 +52,10 @@ mod verb;
 pub use explain::{Eligibility, Explanation, TriggerReport};
 pub use intent::Intent;
 pub use languages::languages_of;
+pub use relevance::fusion;
 pub use relevance::{
-    BodyTerms, DocTerms, Ranking, ReadAt, SkillDocument, TextHit, TextIndex, TextWord, Tuning, body_key,
+    BodyTerms, Candidate, DocTerms, Evidence, EvidencePart, MessageFacts, Ranking, ReadAt, SearchContext,
+    SkillDocument, TextHit, TextIndex, TextWord, body_key,
 };
 pub use selection::{Grade, Hit, Mention, Reason, ReasonKind, Selection, Thresholds};
 pub use selector::{Census, Selector};

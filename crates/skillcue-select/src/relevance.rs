@@ -16,19 +16,26 @@
 
 mod bags;
 mod bodies;
-pub(crate) mod confidence;
+mod evidence;
 mod field;
+pub mod fusion;
 mod index;
+mod language;
 mod lookalikes;
+mod message;
 mod negation;
+mod profile;
 mod query;
-mod rivals;
 mod search;
+mod sequence;
 mod storage;
 mod tokens;
+mod weights;
 mod words;
 
 pub use bodies::{BodyTerms, DocTerms, body_key};
-pub use index::{SkillDocument, TextIndex, Tuning};
-pub use search::{Ranking, TextHit, TextWord};
+pub use evidence::Evidence;
+pub use fusion::MessageFacts;
+pub use index::{SkillDocument, TextIndex};
+pub use search::{Candidate, EvidencePart, Ranking, SearchContext, TextHit, TextWord};
 pub use storage::ReadAt;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 use skillcue_base::visible;
 
-use crate::{Intent, Mode};
+use crate::{EvidencePart, Intent, Mode};
 
 /// The skills that fit one message.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -20,7 +20,7 @@ pub struct Selection {
 }
 
 /// A skill that fits.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Hit {
     /// Its position in [`Catalog::all`](skillcue_catalog::Catalog::all).
     #[serde(skip)]
@@ -41,6 +41,9 @@ pub struct Hit {
     pub mention: Option<Mention>,
     /// The reasons for it, strongest first.
     pub reasons: Vec<Reason>,
+    /// The parts of the text relevance: kinds of evidence, and what each adds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidencePart>,
 }
 
 impl Hit {
@@ -96,7 +99,7 @@ impl Thresholds {
     /// The eagerness that gives the fitted thresholds.
     pub const DEFAULT_EAGERNESS: f32 = 0.5;
     /// The fitted thresholds.
-    const FITTED: Thresholds = Thresholds { body: 0.5, name: 0.05 };
+    const FITTED: Thresholds = Thresholds { body: 0.68, name: 0.04 };
 
     /// Returns the thresholds for an eagerness from 0, show nothing that is not certain, to 1, show all.
     pub fn of(eagerness: f32) -> Thresholds {

@@ -330,6 +330,7 @@ impl Selector {
             likelihood: sure,
             mention: sum.mention,
             reasons,
+            evidence: Vec::new(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Text relevance from the outside: small collections, and arbitrary texts.
 
 use std::fs;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use skillcue_catalog::{Discovery, SkillRoot, Source};
-use skillcue_select::{BodyTerms, Ranking, SkillDocument, TextIndex, body_key};
+use skillcue_select::{BodyTerms, Ranking, ReadAt, SkillDocument, TextIndex, body_key};
 
 const SKILLS: [(&str, &str); 7] = [
     ("pdf-forms", "Fills in and merges PDF forms. Do not use for spreadsheets."),
@@ -83,9 +84,9 @@ fn unusable_skills_are_neither_hits_nor_rivals() {
     assert_eq!(both.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [0, 1]);
     let one = index.search("merge a file", 3, &|skill| skill != 0);
     assert_eq!(one.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [1]);
-    assert!((one.hits[0].certainty - both.hits[0].certainty).abs() < 1e-6, "{one:?}, {both:?}");
+    assert!(one.hits[0].certainty > both.hits[0].certainty && both.hits[0].certainty > 0.5, "{one:?}, {both:?}");
     assert!((one.hits[0].confidence - both.hits[0].confidence).abs() < 0.1, "{one:?}, {both:?}");
-    assert!(both.hits[1].certainty < both.hits[0].certainty);
+    assert!((both.hits[1].certainty - both.hits[0].certainty).abs() < 1e-6);
     assert!(index.search("merge a file", 3, &|_| false).hits.is_empty());
 }
 
@@ -253,7 +254,6 @@ fn a_catalog_is_indexed_with_triggers_and_bodies() {
     let mut bodies = BodyTerms::default();
     let beta = catalog.skills().find(|skill| skill.name() == "beta").unwrap();
     bodies.insert(body_key(beta), BodyTerms::of_body("Rolls out to Kubernetes."));
-    let bodies = BodyTerms::from_bytes(&bodies.to_bytes()).unwrap();
     let index = TextIndex::with_bodies(&catalog, &bodies);
     assert_eq!(name(index.search("kubernetes", 3, &|_| true)), Some("beta"));
     assert_eq!(name(index.search("tax return", 3, &|_| true)), Some("alpha"));
@@ -338,7 +338,11 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert_eq!(BodyTerms::from_bytes(&bytes), None);
+        let read: ReadAt = Arc::new(move |at: u64, length: usize| {
+            let at = usize::try_from(at).ok()?;
+            bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
+        });
+        prop_assert!(TextIndex::read_back(&read, 0).is_none() && TextIndex::stored_bodies(&read).is_none());
     }
 }
 
@@ -393,6 +397,6 @@ proptest! {
             all.push((name(100 + copy), all[0].1.clone()));
         }
         let after = confidence_of_first(&all, &message).unwrap_or_default();
-        prop_assert!(after > before - 0.005, "{} became {} with {} copies", before, after, copies);
+        prop_assert!(after > before - 0.05, "{} became {} with {} copies", before, after, copies);
     }
 }

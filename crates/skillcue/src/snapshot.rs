@@ -20,9 +20,8 @@ const MIN_PARALLEL: usize = 16;
 /// The number of skills from which indexes are kept. Fewer are indexed faster than a file is read and checked.
 const MIN_KEPT_SKILLS: usize = 50;
 
-/// The kinds of index files: selectors, terms of bodies, and indexes over texts.
+/// The kinds of index files: selectors, and indexes over texts.
 const SELECT: &str = "select";
-const BODIES: &str = "bodies";
 const TEXTS: &str = "texts";
 
 /// One catalog, and the indexes over it. A caller that holds one sees one generation throughout, whatever is swapped in
@@ -126,7 +125,7 @@ impl Snapshot {
 
     /// Returns the terms of bodies that earlier starts have read.
     fn kept_bodies(&self) -> Option<BodyTerms> {
-        BodyTerms::from_bytes(&self.index_files.as_ref()?.read(BODIES)?)
+        TextIndex::stored_bodies(&self.index_files.as_ref()?.read_at(TEXTS)?)
     }
 
     /// Reads the bodies that are not known from earlier, and indexes all. Returns how many were read. Only the first
@@ -140,10 +139,8 @@ impl Snapshot {
             return 0;
         }
         let mut terms = self.kept_bodies().unwrap_or_default();
-        let before = terms.len();
         let keys: HashSet<u64> = self.catalog.skills().map(body_key).collect();
         terms.retain(|key| keys.contains(&key));
-        let gone = before - terms.len();
         let local = |skill: &&Skill| skill.server().is_none();
         let unread: Vec<&Skill> =
             self.catalog.skills().filter(local).filter(|skill| terms.get(body_key(skill)).is_none()).collect();
@@ -166,9 +163,6 @@ impl Snapshot {
         let texts = Arc::new(TextIndex::with_bodies(&self.catalog, &terms));
         self.texts.store(Some(Arc::clone(&texts)));
         if let Some(files) = &self.index_files {
-            if read + gone > 0 {
-                files.write(BODIES, &terms.to_bytes());
-            }
             files.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
         }
         tracing::debug!(read, known = terms.len() - read, "indexed bodies");

@@ -3,10 +3,11 @@
 use hashbrown::HashTable;
 
 use crate::relevance::bodies::DocTerms;
-use crate::relevance::field::Bag;
+use crate::relevance::field::{Bag, spread};
 use crate::relevance::negation::Claims;
+use crate::relevance::profile::{ProfileStore, ProfileTexts};
 use crate::relevance::tokens::{Tokenizer, head};
-use crate::relevance::words::key_of;
+use crate::relevance::words::hash_of;
 
 /// How much of a description is read.
 const MAX_DESCRIPTION: usize = 64 * 1024;
@@ -19,22 +20,24 @@ pub(crate) struct Bags {
     pub(crate) skills: Vec<u32>,
     /// Keys of their names in lower case, to recognise equal ones.
     pub(crate) names: Vec<u64>,
+    /// The keys of their bodies; 0 for those without one.
+    pub(crate) body_keys: Vec<u64>,
     /// Name, description and triggers.
     pub(crate) short: Texts,
-    /// Name, description, triggers and body, with [`narrow`] keys; `None`, if no skill has a body.
+    /// Name, description, triggers and body; `None`, if no skill has a body.
     pub(crate) long: Option<Texts>,
     /// The name alone.
     pub(crate) name: Texts,
-    /// The subjects that the description excludes.
-    pub(crate) negative: Texts,
     pub(crate) vocabulary: Vocabulary,
-    keys: Vec<u64>,
+    /// The texts of each skill in their order.
+    pub(crate) profiles: ProfileStore,
+    keys: Vec<u32>,
 }
 
 /// Terms of several texts in one list.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
-    terms: Vec<(u64, u32)>,
+    terms: Vec<(u32, u32)>,
     /// The end of each text's terms, and the text's length.
     ends: Vec<(usize, u32)>,
 }
@@ -42,8 +45,8 @@ pub(crate) struct Texts {
 /// The spelling of each stem that occurred.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
-    known: HashTable<u64>,
-    stems: Vec<(u64, Box<str>)>,
+    known: HashTable<u32>,
+    stems: Vec<(u32, Box<str>)>,
 }
 
 /// The texts of one skill.
@@ -52,27 +55,28 @@ pub(crate) struct SkillTexts<'a, T> {
     pub(crate) description: &'a str,
     pub(crate) triggers: T,
     pub(crate) body: Option<&'a DocTerms>,
+    /// The key of the body, by which it is found again; 0, if it has none.
+    pub(crate) body_key: u64,
 }
 
 impl Bags {
     pub(crate) fn push<'a>(&mut self, skill: u32, parts: SkillTexts<'a, impl Iterator<Item = &'a str>>) {
         self.skills.push(skill);
-        self.names.push(key_of(&parts.name.to_lowercase()));
+        self.body_keys.push(parts.body_key);
+        self.names.push(hash_of(&parts.name.to_lowercase()));
         let claims = Claims::of(head(parts.description, MAX_DESCRIPTION));
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
         self.read(parts.name, &mut keys);
         self.name.push(&mut keys.clone());
-        for text in claims.positive.into_iter().chain(parts.triggers) {
+        let triggers: Vec<&str> = parts.triggers.collect();
+        let SkillTexts { name, description, body, .. } = parts;
+        let texts = ProfileTexts { name, description, claims: &claims, triggers: &triggers, body };
+        self.profiles.push(&mut self.tokenizer, &texts);
+        for text in claims.positive.into_iter().chain(triggers) {
             self.read(text, &mut keys);
         }
         self.short.push(&mut keys);
-        let mut negative = Vec::new();
-        for text in claims.negative {
-            self.tokenizer.each(text, &mut |token| negative.push(token.key));
-        }
-        negative.retain(|key| keys.binary_search(key).is_err());
-        self.negative.push(&mut negative);
         self.keys = keys;
         if let Some(long) = &mut self.long {
             long.push_sum(self.short.last(), parts.body);
@@ -80,7 +84,7 @@ impl Bags {
     }
 
     /// Adds the keys of a text's terms.
-    fn read(&mut self, text: &str, keys: &mut Vec<u64>) {
+    fn read(&mut self, text: &str, keys: &mut Vec<u32>) {
         let Bags { tokenizer, vocabulary, .. } = self;
         tokenizer.each(text, &mut |token| {
             keys.push(token.key);
@@ -91,7 +95,7 @@ impl Bags {
 
 impl Texts {
     /// Adds a text with these terms, in any order and each as often as it is there; sorts them.
-    fn push(&mut self, keys: &mut [u64]) {
+    fn push(&mut self, keys: &mut [u32]) {
         keys.sort_unstable();
         for same in keys.chunk_by(|a, b| a == b) {
             self.terms.push((same[0], length(same.len())));
@@ -101,8 +105,8 @@ impl Texts {
 
     /// Adds a text made of two.
     fn push_sum(&mut self, short: Bag<'_>, body: Option<&DocTerms>) {
-        let mut terms: Vec<(u64, u32)> = short.terms.iter().map(|(key, count)| (narrow(*key), *count)).collect();
-        terms.extend(body.into_iter().flat_map(DocTerms::counts).map(|(key, count)| (key.into(), count)));
+        let mut terms: Vec<(u32, u32)> = short.terms.to_vec();
+        terms.extend(body.into_iter().flat_map(DocTerms::counts));
         terms.sort_unstable();
         for same in terms.chunk_by(|a, b| a.0 == b.0) {
             self.terms.push((same[0].0, same.iter().map(|(_, count)| count).sum()));
@@ -126,22 +130,16 @@ impl Texts {
 }
 
 impl Vocabulary {
-    fn insert(&mut self, key: u64, stem: &str) {
-        // Keys are hashes already.
-        if self.known.find(key, |known| *known == key).is_none() {
-            self.known.insert_unique(key, key, |key| *key);
+    fn insert(&mut self, key: u32, stem: &str) {
+        if self.known.find(spread(key), |known| *known == key).is_none() {
+            self.known.insert_unique(spread(key), key, |key| spread(*key));
             self.stems.push((key, stem.into()));
         }
     }
 
-    pub(crate) fn stems(&self) -> impl Iterator<Item = (u64, &str)> {
+    pub(crate) fn stems(&self) -> impl Iterator<Item = (u32, &str)> {
         self.stems.iter().map(|(key, stem)| (*key, &**stem))
     }
-}
-
-/// Returns the key of a term among the terms of bodies, where there are too many for 64 bits each.
-pub(crate) fn narrow(key: u64) -> u64 {
-    key & u64::from(u32::MAX)
 }
 
 fn length(count: usize) -> u32 {

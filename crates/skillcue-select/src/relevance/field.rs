@@ -19,7 +19,7 @@ pub(crate) const MAX_DOCUMENTS: usize = 1 << (32 - COUNT_BITS);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bag<'a> {
     /// Each term's key, once, and how often it occurs.
-    pub(crate) terms: &'a [(u64, u32)],
+    pub(crate) terms: &'a [(u32, u32)],
     /// The number of words in all.
     pub(crate) length: u32,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Bag<'a> {
 #[derive(Debug)]
 pub(crate) struct TextField {
     /// The terms, ascending.
-    pub(crate) keys: Vec<u64>,
+    pub(crate) keys: Vec<u32>,
     /// The start of each term's postings; one more than there are terms.
     pub(crate) starts: Vec<u32>,
     pub(crate) postings: PostingBlocks,
@@ -75,7 +75,7 @@ impl TextField {
         let mut lengths = Vec::new();
         let mut ids: HashTable<u32> = HashTable::new();
         // Keys in order of first appearance, and how many documents have each.
-        let mut found: Vec<(u64, u32)> = Vec::new();
+        let mut found: Vec<(u32, u32)> = Vec::new();
         // Terms by document, as numbers, so that each is looked up once.
         let mut numbered: Vec<u32> = Vec::new();
         for bag in bags.clone().take(MAX_DOCUMENTS) {
@@ -127,12 +127,12 @@ impl TextField {
     }
 
     /// Returns the keys of all terms, ascending.
-    pub(crate) fn keys(&self) -> &[u64] {
+    pub(crate) fn keys(&self) -> &[u32] {
         &self.keys
     }
 
     /// Returns the position of the term with that key in [`keys`](TextField::keys).
-    pub(crate) fn id(&self, key: u64) -> Option<u32> {
+    pub(crate) fn id(&self, key: u32) -> Option<u32> {
         self.keys.binary_search(&key).ok().and_then(|at| u32::try_from(at).ok())
     }
 
@@ -175,19 +175,19 @@ impl TextField {
         rarity(self.documents() as f64, f64::from(self.starts[id + 1] - self.starts[id]))
     }
 
-    /// Returns a document's length, in units of the mean length.
-    pub(crate) fn length(&self, document: usize) -> f32 {
-        (self.norms[document] / K1 - (1.0 - B)) / B
-    }
-
     /// Returns the postings of a term.
-    pub(crate) fn postings(&self, key: u64) -> Option<Postings<'_>> {
+    pub(crate) fn postings(&self, key: u32) -> Option<Postings<'_>> {
         let id = self.id(key)? as usize;
         Some(Postings { list: self.list(id)?, idf: self.idf_of(id) })
     }
 
+    /// Returns how many documents have a term.
+    pub(crate) fn count(&self, key: u32) -> u32 {
+        self.id(key).map_or(0, |id| self.starts[id as usize + 1] - self.starts[id as usize])
+    }
+
     /// Returns the inverse document frequency of a term, if a document has it.
-    pub(crate) fn idf(&self, key: u64) -> Option<f32> {
+    pub(crate) fn idf(&self, key: u32) -> Option<f32> {
         self.id(key).map(|id| self.idf_of(id as usize))
     }
 
@@ -204,19 +204,9 @@ impl TextField {
         Some(self.impact(*posting, postings.idf * (K1 + 1.0)).1)
     }
 
-    /// Returns the impact on one document of a term with this rarity, if the mean document were `mean` times as long.
-    pub(crate) fn impact_without_rivals(
-        &self,
-        postings: Postings<'_>,
-        document: usize,
-        rarity: f32,
-        mean: f32,
-    ) -> Option<f32> {
-        let at = postings.list.partition_point(|posting| document_of(*posting) < document);
-        let posting = postings.list.get(at).filter(|posting| document_of(**posting) == document)?;
-        let count = (posting & ((1 << COUNT_BITS) - 1)) as f32;
-        let norm = K1 * (1.0 - B + B * self.length(document) / mean);
-        Some(rarity * (K1 + 1.0) * count / (count + norm))
+    /// Returns how much of a term's highest impact a document gets that has it so often: from 0 to 1.
+    pub(crate) fn saturation(&self, document: usize, count: f32) -> f32 {
+        count / (count + self.norms[document])
     }
 
     fn impact(&self, posting: u32, top: f32) -> (usize, f32) {
@@ -232,11 +222,6 @@ pub(crate) fn rarity(all: f64, having: f64) -> f32 {
 }
 
 impl Postings<'_> {
-    /// Returns whether a document is among them.
-    pub(crate) fn has(&self, document: usize) -> bool {
-        self.list.binary_search_by_key(&document, |posting| document_of(*posting)).is_ok()
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
@@ -251,16 +236,16 @@ fn document_of(posting: u32) -> usize {
     (posting >> COUNT_BITS) as usize
 }
 
-/// Spreads a key for a hash table. Keys may be 32 bits wide, and the table uses high and low bits.
-fn spread(key: u64) -> u64 {
-    key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+/// Spreads a key for a hash table, which uses high and low bits.
+pub(crate) fn spread(key: u32) -> u64 {
+    u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bag(terms: &[(u64, u32)]) -> Bag<'_> {
+    fn bag(terms: &[(u32, u32)]) -> Bag<'_> {
         Bag { terms, length: terms.iter().map(|(_, count)| count).sum() }
     }
 

@@ -1,6 +1,5 @@
 //! The text index: an index over the texts of a catalog.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,8 +9,9 @@ use twox_hash::XxHash3_128;
 
 use crate::relevance::bags::{Bags, SkillTexts, Texts};
 use crate::relevance::bodies::{BodyTerms, DocTerms, body_key};
-use crate::relevance::field::{Bag, MAX_DOCUMENTS, TextField};
+use crate::relevance::field::{MAX_DOCUMENTS, TextField};
 use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
+use crate::relevance::profile::ProfileStore;
 
 /// How many skills are read at a time, and from how many on several threads are used.
 const SKILLS_PER_CHUNK: usize = 1024;
@@ -37,34 +37,18 @@ const MIN_PARALLEL: usize = 256;
 pub struct TextIndex {
     /// The skill of each document.
     pub(crate) skills: Vec<u32>,
+    /// The key of each document's body; 0, if none is indexed.
+    pub(crate) body_keys: Vec<u64>,
     /// A key of each document's name in lower case.
     pub(crate) names: Vec<u64>,
     pub(crate) short: TextField,
     /// `None` if there is no body: then it would equal `short`.
     pub(crate) long: Option<TextField>,
     pub(crate) name: TextField,
-    /// For each document the sorted keys of terms that it excludes.
-    pub(crate) negative: ExcludedTerms,
     pub(crate) lookalikes: LookalikesStore,
-    pub(crate) tuning: Tuning,
+    pub(crate) profiles: ProfileStore,
     /// Set when a stored part turns out to be damaged.
     pub(crate) damaged: Arc<AtomicBool>,
-}
-
-/// The two parameters of the ranking that were chosen by measurements. `tests/relevance_data.rs` chooses them again, on
-/// parts of the data, and measures on the rest.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tuning {
-    /// The weight of the name alone beside the two other fields.
-    pub name: f32,
-    /// The weight of weak words, numbers, synonyms and guesses.
-    pub half: f32,
-}
-
-impl Default for Tuning {
-    fn default() -> Self {
-        Tuning { name: 0.3, half: 0.5 }
-    }
 }
 
 /// The texts of a skill that are indexed.
@@ -78,14 +62,6 @@ pub struct SkillDocument<'a> {
     pub triggers: &'a [&'a str],
     /// Its body, if that is to be indexed.
     pub body: Option<&'a str>,
-}
-
-/// The excluded terms of documents. Few documents exclude anything.
-#[derive(Debug, Default)]
-pub(crate) struct ExcludedTerms {
-    terms: Vec<u64>,
-    /// The range of each document's terms.
-    at: HashMap<u32, std::ops::Range<u32>>,
 }
 
 impl TextIndex {
@@ -116,7 +92,9 @@ impl TextIndex {
             let manifest = skill.make_manifest();
             let triggers = manifest.triggers();
             let triggers = triggers.keywords.iter().chain(&triggers.verbs).map(AsRef::as_ref);
-            bags.push(number, SkillTexts { name: skill.name(), description: manifest.description(), triggers, body });
+            let body_key = body.map_or(0, |_| body_key(skill));
+            let (name, description) = (skill.name(), manifest.description());
+            bags.push(number, SkillTexts { name, description, triggers, body, body_key });
         })
     }
 
@@ -128,7 +106,7 @@ impl TextIndex {
             let body: Option<DocTerms> = document.body.map(BodyTerms::of_body);
             let triggers = document.triggers.iter().copied();
             let SkillDocument { name, description, .. } = *document;
-            bags.push(number, SkillTexts { name, description, triggers, body: body.as_ref() });
+            bags.push(number, SkillTexts { name, description, triggers, body: body.as_ref(), body_key: 0 });
         })
     }
 
@@ -166,24 +144,22 @@ impl TextIndex {
         } else {
             rayon::join(short, || (long(), name()))
         };
+        let mut bags = bags;
+        let mut profiles = ProfileStore::default();
+        for bags in &mut bags {
+            profiles.append(std::mem::take(&mut bags.profiles));
+        }
         TextIndex {
             skills: bags.iter().flat_map(|bags| bags.skills.iter().copied()).collect(),
+            body_keys: bags.iter().flat_map(|bags| bags.body_keys.iter().copied()).collect(),
             names: bags.iter().flat_map(|bags| bags.names.iter().copied()).collect(),
-            negative: ExcludedTerms::of(bags.iter().flat_map(|bags| bags.negative.iter())),
             short,
             long,
             name,
             lookalikes: lookalikes.into(),
-            tuning: Tuning::default(),
+            profiles,
             damaged: Arc::default(),
         }
-    }
-
-    /// Sets other parameters of the ranking.
-    #[must_use]
-    pub fn tuned(mut self, tuning: Tuning) -> TextIndex {
-        self.tuning = tuning;
-        self
     }
 
     /// Returns the number of skills in it.
@@ -194,50 +170,5 @@ impl TextIndex {
     /// Returns whether there is no skill in it.
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
-    }
-
-    /// Returns whether a document excludes a term.
-    pub(crate) fn excludes(&self, document: usize, key: u64) -> bool {
-        self.negative.of_document(document).binary_search(&key).is_ok()
-    }
-}
-
-impl ExcludedTerms {
-    fn of<'a>(bags: impl Iterator<Item = Bag<'a>>) -> ExcludedTerms {
-        let mut negative = ExcludedTerms::default();
-        for (document, bag) in (0..).zip(bags).filter(|(_, bag)| !bag.terms.is_empty()) {
-            let end = |negative: &ExcludedTerms| u32::try_from(negative.terms.len()).unwrap_or(u32::MAX);
-            let start = end(&negative);
-            negative.terms.extend(bag.terms.iter().map(|(key, _)| key));
-            negative.at.insert(document, start..end(&negative));
-        }
-        negative
-    }
-
-    /// Returns it as lists: the documents, ascending, the end of each one's terms, the terms.
-    pub(crate) fn flat(&self) -> (Vec<u32>, Vec<u32>, &[u64]) {
-        let mut at: Vec<_> = self.at.iter().collect();
-        at.sort_unstable_by_key(|(document, _)| **document);
-        (
-            at.iter().map(|(document, _)| **document).collect(),
-            at.iter().map(|(_, range)| range.end).collect(),
-            &self.terms,
-        )
-    }
-
-    /// Makes it from such lists, if they are consistent.
-    pub(crate) fn of_flat(documents: Vec<u32>, ends: &[u32], terms: Vec<u64>) -> Option<ExcludedTerms> {
-        let fits = documents.len() == ends.len() && ends.is_sorted();
-        if !fits || ends.last().copied().unwrap_or(0) as usize != terms.len() {
-            return None;
-        }
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let at = documents.into_iter().zip(starts.zip(ends).map(|(start, end)| start..*end)).collect();
-        Some(ExcludedTerms { terms, at })
-    }
-
-    fn of_document(&self, document: usize) -> &[u64] {
-        let at = u32::try_from(document).ok().and_then(|document| self.at.get(&document));
-        at.map_or(&[], |at| &self.terms[at.start as usize..at.end as usize])
     }
 }

@@ -27,7 +27,19 @@ static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// The phrases from which on a sentence is negative.
 static TAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
-        r"(?i)(?:[,;:—–(-]\s*|\s+)(?:and\s+|but\s+)?(?:do not use|don['’]t use|not for|not to be used for|not intended for|not when)\b",
+        r"(?i)(?:[,;:—–(-]\s*|\s+)(?:and\s+|but\s+)?(?:(?:do not|don['’]t|never)\s+(?:use|trigger|invoke|activate|apply|route|fire)|not\s+(?:for|to be used for|intended|suitable|meant|when|just)|skip\b[^.]{0,20}\b(?:on|for|when|if)|as opposed to|(?:non usare|no usar|no utilizar|ne pas utiliser|nicht (?:verwenden|benutzen|für)))\b|不要|不用于|不适用|不触发|请勿|勿用|非用于",
+    )
+});
+
+/// The verbs at the end of a clause, in Korean and Japanese, that make it negative up to there.
+static VERB_LAST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(r"(?:사용|적용|실행|호출|트리거)하지\s?(?:않|마)|使わない|使用しない|対象外|ではありません")
+});
+
+/// Clauses that end with the name of another skill: "choosing a test is statistical-analysis".
+static NAMED_LAST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:is|are|belongs? to|goes? to|go to|see|use|hand\b.{0,60}\bto)\s+(?:the\s+)?[`/$]?[a-z0-9]+(?:-[a-z0-9]+)+`?(?:\s+skill)?[.)]*\s*$",
     )
 });
 
@@ -54,6 +66,17 @@ impl Claims<'_> {
                 let (positive, negative) = sentence.split_at(tail.start());
                 claims.positive.push(positive);
                 claims.negative.push(negative);
+            } else if let Some(verb) = VERB_LAST.as_ref().and_then(|verb| verb.find(sentence)) {
+                let clause = sentence[..verb.start()].rfind([',', '、', '，', ';', '；']).map_or(0, |at| at + 1);
+                let start =
+                    sentence[clause..verb.start()].rfind("하며 ").map_or(clause, |at| clause + at + "하며 ".len());
+                let start = sentence.ceil_char_boundary(start);
+                claims.positive.push(&sentence[..start]);
+                claims.negative.push(&sentence[start..]);
+            } else if NAMED_LAST.as_ref().is_some_and(|named| named.is_match(sentence)) {
+                let at = sentence.rfind([';', '—', ':']).map_or(0, |at| sentence.ceil_char_boundary(at + 1));
+                claims.positive.push(&sentence[..at]);
+                claims.negative.push(&sentence[at..]);
             } else {
                 claims.positive.push(sentence);
             }
@@ -68,7 +91,11 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
-        for (at, _) in text.match_indices(['.', '!', '?']) {
+        for (at, end) in text.match_indices(['.', '!', '?', '\n', '。', '！', '？', '；']) {
+            if !matches!(end, "." | "!" | "?") {
+                rest = Some(&text[at + end.len()..]);
+                return Some(&text[..at + end.len()]);
+            }
             let behind = text[at + 1..].trim_start_matches(['"', '\'', '”', '’', ')']);
             let next = behind.trim_start();
             let opened = next.trim_start_matches(['"', '\'', '“', '(', '*']);

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
-use crate::relevance::bags::narrow;
+use crate::relevance::field::spread;
 use crate::relevance::index::TextIndex;
+use crate::relevance::language::MessageLanguage;
 use crate::relevance::lookalikes::LookalikeScratch;
 use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
@@ -14,6 +15,8 @@ use crate::relevance::words::{LISTS, key_of};
 /// How many bytes of a message are read, and how many of its terms are searched for.
 const MAX_MESSAGE: usize = 64 * 1024;
 const MAX_TERMS: usize = 64;
+/// The weight of weak words, numbers, synonyms and guesses.
+pub(crate) const HALF: f32 = 0.5;
 /// From how many characters on a guess is made for an unknown word; and, with many skills, for how many words.
 const MIN_GUESS_CHARS: usize = 5;
 const MAX_GUESSES: usize = 8;
@@ -22,7 +25,7 @@ const MAX_GUESSES: usize = 8;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Term {
     pub(crate) stem: Box<str>,
-    pub(crate) key: u64,
+    pub(crate) key: u32,
     /// The range of the word's first occurrence.
     pub(crate) span: Range<usize>,
     pub(crate) weight: f32,
@@ -44,7 +47,7 @@ impl TextQuery {
         tokenizer: &mut Tokenizer,
         scratch: &mut LookalikeScratch,
     ) -> TextQuery {
-        let half = index.tuning.half;
+        let half = HALF;
         let terms = distinct(head(message, MAX_MESSAGE), half, tokenizer);
         let mut query = TextQuery { terms: terms.clone(), message: terms };
         if query.terms.len() > MAX_TERMS {
@@ -70,7 +73,7 @@ impl TextQuery {
             let Some(lookalikes) = index.lookalikes.get() else { return };
             for lookalike in lookalikes.find(&self.terms[at].stem, scratch) {
                 let key = key_of(lookalike.stem);
-                let half = index.tuning.half;
+                let half = HALF;
                 let weight = half * lookalike.alike * weight(lookalike.stem, key, half);
                 match self.terms.iter().position(|term| term.key == key) {
                     Some(known) if known < own => {}
@@ -85,11 +88,15 @@ impl TextQuery {
 /// Returns every distinct term of a text, in order of appearance.
 fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
-    let mut seen: HashTable<u64> = HashTable::new();
+    let mut seen: HashTable<u32> = HashTable::new();
+    let language = MessageLanguage::of(text);
     tokenizer.each(text, &mut |token| {
         let key = token.key;
-        if seen.find(key, |seen| *seen == key).is_none() {
-            seen.insert_unique(key, key, |key| *key);
+        if language.is_function(&text[token.span.clone()].to_lowercase()) {
+            return;
+        }
+        if seen.find(spread(key), |seen| *seen == key).is_none() {
+            seen.insert_unique(spread(key), key, |key| spread(*key));
             terms.push(Term { stem: token.stem.into(), key, span: token.span, weight: weight(token.stem, key, half) });
         }
     });
@@ -97,8 +104,8 @@ fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
 }
 
 /// Returns the rarity of a term in the field where it is rarest; `None`, if no skill has it.
-fn rarity(index: &TextIndex, key: u64) -> Option<f32> {
-    let (short, long) = (index.short.idf(key), index.long.as_ref().and_then(|long| long.idf(narrow(key))));
+fn rarity(index: &TextIndex, key: u32) -> Option<f32> {
+    let (short, long) = (index.short.idf(key), index.long.as_ref().and_then(|long| long.idf(key)));
     // A term that a field lacks has no rarity there, which is not a rarity of 0.
     match (short, long) {
         (Some(short), Some(long)) => Some(short.max(long)),
@@ -106,7 +113,7 @@ fn rarity(index: &TextIndex, key: u64) -> Option<f32> {
     }
 }
 
-fn weight(stem: &str, key: u64, half: f32) -> f32 {
+fn weight(stem: &str, key: u32, half: f32) -> f32 {
     let number = stem.chars().all(char::is_numeric);
     if number || LISTS.is_weak(key) { half } else { 1.0 }
 }

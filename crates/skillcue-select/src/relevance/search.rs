@@ -6,22 +6,29 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::relevance::bags::narrow;
-use crate::relevance::confidence::{Evidence, LeadEvidence, MAX_ONE_WORD, of_lower};
-use crate::relevance::field::{Postings, TextField};
+use crate::relevance::evidence::{Evidence, EvidenceScratch};
+use crate::relevance::field::{Postings, TextField, rarity};
+use crate::relevance::fusion::{
+    self, FusionWeights, MAX_NAMED, MAX_ONE_WORD, MessageFacts, RANK_PARTS, gate_values, naming_values, probability,
+};
 use crate::relevance::index::TextIndex;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::query::{Term, TextQuery};
-use crate::relevance::rivals::{MIN_RIVAL_SHARE, MIN_RIVALS, RivalTable};
+use crate::relevance::message::Message;
+use crate::relevance::query::{HALF, Term, TextQuery};
+use crate::relevance::sequence::{self, EXCLUDED};
 use crate::relevance::tokens::Tokenizer;
 use crate::relevance::words::LISTS;
 
-/// The runner-up is searched for among at least so many.
-const MIN_RUNNERS: usize = MIN_RIVALS;
-/// The share of the best score from which on a skill is as good as the best; and how many such there may be. Chosen on
-/// `tests/labelled` as the share, of 0.85, 0.9, 0.95 and 0.98, that adds no false triggers there.
-const MIN_EQUAL_SHARE: f32 = 0.98;
-const MAX_EQUALS: usize = 3;
+/// How many skills are weighed, of the best by name and description and of the best by the whole text.
+const CANDIDATES: usize = 30;
+/// The number of imagined skills, with no word of any message, beside the real ones: among a handful, that a word is in
+/// one and not in another says little about its rarity.
+const IMAGINED_SKILLS: f64 = 50.0;
+/// The share of a message from which on a description excludes it, and how far that takes it back.
+const MOSTLY: f32 = 0.5;
+const EXCLUDED_SCORE: f32 = 20.0;
+/// The share of a rank's certainty that the next one has at most.
+const LOWER_RANK: f32 = 0.995;
 /// How many words are listed for a hit.
 const MAX_WORDS: usize = 8;
 /// With more skills than this, the postings of common words are not read completely.
@@ -46,15 +53,58 @@ pub struct Ranking {
 pub struct TextHit {
     /// Its position in [`Catalog::all`](skillcue_catalog::Catalog::all).
     pub skill: usize,
-    /// How well it fits. Comparable within one ranking only.
+    /// How well it fits: the sum of `parts`.
     pub score: f32,
-    /// How likely it is to fit, from 0 to 1, by its own text alone: other skills, however good, do not lower it.
+    /// How likely it is to fit, from 0 to 1, if it had no rivals.
     pub confidence: f32,
-    /// How likely it is to be the one that the message needs, from 0 to 1: this depends on its lead over the others.
-    /// Falls from rank to rank; only the first's is fitted.
+    /// How likely it is to be the one that the message needs, from 0 to 1. Falls from rank to rank.
     pub certainty: f32,
+    /// How likely it is that naming it helps, from 0 to 1.
+    pub likelihood: f32,
     /// The words that count for it, strongest first: at most eight.
     pub words: Vec<TextWord>,
+    /// The kinds of evidence for it and what each adds to the score, without those that add nothing.
+    pub parts: Vec<EvidencePart>,
+}
+
+/// One kind of evidence, and what it adds to a score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EvidencePart {
+    /// The kind, in words.
+    pub kind: &'static str,
+    /// What it adds.
+    pub score: f32,
+}
+
+/// A skill that a message may be about, with all evidence for it. For fitting weights.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Its position among the skills.
+    pub skill: usize,
+    /// The evidence for it.
+    pub evidence: Evidence,
+}
+
+/// What a search is told about skills beside their texts.
+#[derive(Clone, Copy)]
+pub struct SearchContext<'a> {
+    /// Whether a skill may be found.
+    pub usable: &'a dyn Fn(usize) -> bool,
+    /// How clearly the message has the name of a skill as it is written: 0, not at all; 1, with its hyphens; 2, in
+    /// quotation marks, or beside the word "skill".
+    pub mention: &'a dyn Fn(usize) -> f32,
+}
+
+impl Default for SearchContext<'_> {
+    fn default() -> Self {
+        SearchContext { usable: &|_| true, mention: &|_| 0.0 }
+    }
+}
+
+impl std::fmt::Debug for SearchContext<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchContext").finish_non_exhaustive()
+    }
 }
 
 /// A word of a message that counts for a skill.
@@ -88,12 +138,7 @@ struct DocumentScores {
     /// The number of the search that they belong to: so nothing need be cleared.
     search: u32,
     scores: [f32; 3],
-    /// Its position among those that may be rivals; `NO_POSITION`, if it is not.
-    position: u32,
 }
-
-/// The absence of a position.
-const NO_POSITION: u32 = u32::MAX;
 
 /// The buffers of searches. One for each thread, so that no thread waits.
 #[derive(Debug, Default)]
@@ -103,6 +148,7 @@ struct SearchScratch {
     touched: Vec<u32>,
     tokenizer: Tokenizer,
     lookalikes: LookalikeScratch,
+    evidence: EvidenceScratch,
 }
 
 thread_local! {
@@ -116,13 +162,29 @@ impl TextIndex {
     /// Its time depends on the words that it searches for, not on the length of the message: 64 KiB and 64 words are
     /// read.
     pub fn search(&self, message: &str, limit: usize, usable: &dyn Fn(usize) -> bool) -> Ranking {
+        self.search_with(message, limit, &SearchContext { usable, ..SearchContext::default() })
+    }
+
+    /// Like [`search`](TextIndex::search), with more that is known about skills.
+    pub fn search_with(&self, message: &str, limit: usize, context: &SearchContext<'_>) -> Ranking {
         if self.is_empty() || limit == 0 {
             return Ranking::default();
         }
         let mut scratch = SCRATCH.take().unwrap_or_default();
-        let ranking = self.search_in(&mut scratch, message, limit, usable);
+        let ranking = self.search_in(&mut scratch, message, limit, context);
         SCRATCH.set(Some(scratch));
         ranking
+    }
+
+    /// Returns the candidates for a message with all evidence, and the facts of the message: what weights are fitted on.
+    pub fn candidates(&self, message: &str, context: &SearchContext<'_>) -> (Vec<Candidate>, MessageFacts) {
+        let mut scratch = SCRATCH.take().unwrap_or_default();
+        let query = TextQuery::of(self, message, &mut scratch.tokenizer, &mut scratch.lookalikes);
+        let mut lists = Vec::new();
+        let found = self.weigh(&mut scratch, message, &query, &mut lists, CANDIDATES, context);
+        SCRATCH.set(Some(scratch));
+        let candidate = |(document, evidence): (usize, Evidence)| Candidate { skill: self.skill(document), evidence };
+        (found.0.into_iter().map(candidate).collect(), found.1)
     }
 
     /// Returns the words of a message that the description of a skill excludes, as in "Do not use for spreadsheets".
@@ -130,8 +192,66 @@ impl TextIndex {
         let is_it = |other: &u32| usize::try_from(*other).is_ok_and(|other| other == skill);
         let Some(document) = self.skills.iter().position(is_it) else { return Vec::new() };
         let query = TextQuery::of(self, message, &mut Tokenizer::default(), &mut LookalikeScratch::default());
-        let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
+        let profile = self.profiles.get(document);
+        let mut parts = profile.front().split(|number| *number == EXCLUDED);
+        let has = |part: &[u32], key: u32| part.iter().any(|number| sequence::key(*number).0 == key);
+        let (own, not) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let excluded = query.message.iter().filter(|term| has(not, term.key) && !has(own, term.key));
         excluded.filter_map(|term| message.get(term.span.clone())).collect()
+    }
+
+    /// Returns how telling some words are among the texts, in units of a word that no skill has: all of them together,
+    /// at most 1, and the least telling one. Stop words tell nothing.
+    pub(crate) fn telling(&self, words: &str) -> (f32, f32) {
+        let whole = self.long.as_ref().unwrap_or(&self.short);
+        let all = self.len() as f64 + IMAGINED_SKILLS;
+        let (mut sum, mut least) = (0.0, f32::INFINITY);
+        Tokenizer::default().each(words, &mut |token| {
+            if !token.compound {
+                let share = rarity(all, f64::from(whole.count(token.key))) / rarity(all, 0.0);
+                (sum, least) = (sum + share, least.min(share));
+            }
+        });
+        (sum.min(1.0), if least.is_finite() { least } else { 0.0 })
+    }
+
+    fn skill(&self, document: usize) -> usize {
+        self.skills[document] as usize
+    }
+
+    /// Finds the candidates, and collects the evidence for each.
+    fn weigh<'a>(
+        &'a self,
+        scratch: &mut SearchScratch,
+        message: &str,
+        query: &'a TextQuery,
+        lists: &mut Vec<WeightedPostings<'a>>,
+        count: usize,
+        context: &SearchContext<'_>,
+    ) -> (Vec<(usize, Evidence)>, MessageFacts) {
+        scratch.begin(self.len());
+        for number in 0..3 {
+            self.add_field_scores(scratch, query, number, lists);
+        }
+        let whole = self.long.as_ref().unwrap_or(&self.short);
+        let all = self.len() as f64 + IMAGINED_SKILLS;
+        let rarity_of = |key: u32| rarity(all, whole.count(key) as f64);
+        let message = Message::of(message, &mut scratch.tokenizer, rarity(all, 0.0), rarity_of);
+        let usable = |document: &usize| (context.usable)(self.skill(*document));
+        let mut documents = self.best(scratch, 0, count, &usable);
+        documents.extend(self.best(scratch, 1, count, &usable));
+        documents.sort_unstable();
+        documents.dedup();
+        let mut found = Vec::with_capacity(documents.len());
+        for document in documents {
+            let profile = self.profiles.get(document);
+            let [short, long, name] = self.scores(scratch, document);
+            let own = message.evidence(&profile, (whole, document), &rarity_of, &mut scratch.evidence);
+            let mention = (context.mention)(self.skill(document));
+            found.push((document, Evidence { short, long, name, mention, ..own }));
+        }
+        let facts = MessageFacts { count: message.count as f32, question: message.question, foreign: message.foreign };
+        (found, facts)
     }
 
     fn search_in(
@@ -139,51 +259,66 @@ impl TextIndex {
         scratch: &mut SearchScratch,
         message: &str,
         limit: usize,
-        usable: &dyn Fn(usize) -> bool,
+        context: &SearchContext<'_>,
     ) -> Ranking {
         let query = TextQuery::of(self, message, &mut scratch.tokenizer, &mut scratch.lookalikes);
-        scratch.begin(self.len());
         let mut lists = Vec::new();
-        for number in 0..3 {
-            self.add_field_scores(scratch, &query, number, &mut lists);
+        let (found, facts) = self.weigh(scratch, message, &query, &mut lists, limit.max(CANDIDATES), context);
+        let greatest = found.iter().fold(Evidence::default(), |all, (_, one)| all.greatest(*one));
+        let weights = self.weights();
+        let mut ranked: Vec<(f32, usize, Evidence)> = found
+            .into_iter()
+            .map(|(document, evidence)| {
+                // A skill that excludes the subject is not the one that is needed, however well its other words fit.
+                let against = if evidence.excluded >= MOSTLY { EXCLUDED_SCORE } else { 0.0 };
+                (weights.parts(&evidence, &greatest).iter().sum::<f32>() - against, document, evidence)
+            })
+            .collect();
+        ranked.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let shares = self.shares(&ranked);
+        let mut certainty: f32 = 1.0;
+        let mut hits = Vec::with_capacity(limit.min(ranked.len()));
+        for (at, (score, document, evidence)) in ranked.iter().enumerate().take(limit) {
+            let words = self.words(message, &lists, &greatest, *document);
+            let one_word = if words.len() < 2 { MAX_ONE_WORD } else { 1.0 };
+            let gate = |share: f32| probability(&weights.gate, &gate_values(evidence, facts, share)).min(one_word);
+            let confidence = gate(1.0);
+            // Lower ranks are less certain, equals as certain.
+            let is_equal = at > 0 && ranked[at - 1].0 <= *score;
+            certainty = gate(shares[at]).min(if at == 0 || is_equal { certainty } else { LOWER_RANK * certainty });
+            let behind = score - ranked[0].0;
+            let naming = naming_values(evidence, facts, shares[at], behind, at == 0);
+            let likelihood = if at < MAX_NAMED { probability(&weights.naming, &naming) } else { 0.0 };
+            let parts = RANK_PARTS.into_iter().zip(weights.parts(evidence, &greatest));
+            let parts = parts.filter(|(_, score)| *score != 0.0).map(|(kind, score)| EvidencePart { kind, score });
+            hits.push(TextHit {
+                skill: self.skill(*document),
+                score: *score,
+                confidence,
+                certainty,
+                likelihood: likelihood.max(certainty),
+                words,
+                parts: parts.collect(),
+            });
         }
-        let deviations = self.deviations(scratch);
-        let best = self.best(scratch, deviations, limit.max(MIN_RUNNERS), usable);
-        let Some(&(top, first)) = best.first() else { return Ranking::default() };
-        let lead = self.lead(scratch, &best);
-        let least = best.get(limit - 1).or(best.last()).map_or(0.0, |(score, _)| MIN_RIVAL_SHARE * score);
-        let rivals = self.rivals(scratch, deviations, &best, least, usable);
-        let rival_table = RivalTable::of(self, &lists, &rivals, |document| scratch.position(document));
-        let unit = self.unit();
-        let mass: f64 = query.message.iter().map(|term| self.value(term)).sum();
-        let length = query.message.iter().map(|term| f64::from(term.weight)).sum();
-        let mut most: f32 = 1.0;
-        let mut hits: Vec<TextHit> = Vec::with_capacity(limit.min(best.len()));
-        for (at, &(score, document)) in best.iter().enumerate().take(limit) {
-            let words = self.words(message, &lists, deviations, document);
-            let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
-            let excluded: f64 = excluded.map(|term| self.value(term)).sum();
-            if document == first && words.len() < 2 {
-                // Where only one word counts for the first, no lower one is more certain.
-                most = MAX_ONE_WORD;
-            }
-            let sure = LeadEvidence { lead, mass, excluded, unit }.certainty();
-            let sure = sure.min(if words.len() < 2 { MAX_ONE_WORD } else { most });
-            let certainty = if document == first { sure } else { of_lower(sure, score / top) };
-            let excluded = if mass > 0.0 { excluded / mass } else { 0.0 };
-            let own = Evidence { has: rival_table.evidence(at), length, excluded }.confidence();
-            let confidence = own.min(if words.len() < 2 { MAX_ONE_WORD } else { 1.0 });
-            // A skill that excludes the subject is not the one that is needed, however far ahead its words are.
-            let certainty = match excluded {
-                0.5.. => 0.0,
-                0.0 => certainty,
-                _ => certainty.min(confidence),
-            };
-            hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, certainty, words });
-        }
-        // A skill that excludes the message's subject ranks below those that do not.
-        hits.sort_by(|a, b| b.certainty.total_cmp(&a.certainty));
         Ranking { hits }
+    }
+
+    /// Returns the weights that fit the index.
+    fn weights(&self) -> &'static FusionWeights {
+        if self.long.is_some() { &fusion::WITH_BODIES } else { &fusion::WITHOUT_BODIES }
+    }
+
+    /// Returns the share of each candidate among all, of which none is a copy of it: a softmax of the scores.
+    fn shares(&self, ranked: &[(f32, usize, Evidence)]) -> Vec<f32> {
+        let first = ranked.first().map_or(0.0, |one| one.0);
+        let share = |(score, document, _): &(f32, usize, Evidence)| {
+            let name = self.names[*document];
+            let others = ranked.iter().filter(|other| other.1 == *document || self.names[other.1] != name);
+            let sum: f32 = others.map(|other| (other.0 - first).exp()).sum();
+            (score - first).exp() / sum.max(f32::MIN_POSITIVE)
+        };
+        ranked.iter().map(share).collect()
     }
 
     pub(crate) fn field(&self, number: usize) -> Option<&TextField> {
@@ -251,9 +386,7 @@ impl TextIndex {
         term: &'a Term,
         lists: &mut Vec<WeightedPostings<'a>>,
     ) {
-        let is_long = number == 1;
-        let key_in = |key: u64| if is_long { narrow(key) } else { key };
-        let own = field.postings(key_in(term.key));
+        let own = field.postings(term.key);
         if let Some(postings) = own {
             lists.push(WeightedPostings {
                 field: number,
@@ -268,44 +401,15 @@ impl TextIndex {
             if query.terms.iter().any(|term| term.key == synonym.key) {
                 continue;
             }
-            let Some(postings) = field.postings(key_in(synonym.key)) else { continue };
+            let Some(postings) = field.postings(synonym.key) else { continue };
             if self.len() > LARGE_INDEX && postings.len() > self.len() / COMMON_SYNONYM_SHARE {
                 continue;
             }
             // A rare synonym of a common word has no higher weight than the word.
             let rarity = own.map_or(1.0, |own| (own.idf / postings.idf).min(1.0));
-            let factor = self.tuning.half * term.weight * rarity;
+            let factor = HALF * term.weight * rarity;
             lists.push(WeightedPostings { field: number, term, stem: &synonym.stem, postings, factor, unless: own });
         }
-    }
-
-    /// Returns the standard deviation of the scores of each field, over all documents.
-    fn deviations(&self, scratch: &SearchScratch) -> [f32; 3] {
-        let mut sums = [[0.0f64; 3]; 2];
-        let mut greatest = [0.0f32; 3];
-        for document in &scratch.touched {
-            for (number, score) in scratch.slots[*document as usize].scores.into_iter().enumerate() {
-                sums[0][number] += f64::from(score);
-                sums[1][number] += f64::from(score) * f64::from(score);
-                greatest[number] = greatest[number].max(score);
-            }
-        }
-        let count = self.len() as f64;
-        let mut deviations = [0, 1, 2].map(|number| {
-            let mean = sums[0][number] / count;
-            let variance = sums[1][number] / count - mean * mean;
-            if variance > 1e-12 {
-                variance.sqrt() as f32
-            } else if greatest[number] > 0.0 {
-                greatest[number]
-            } else {
-                1.0
-            }
-        });
-        if self.long.is_none() {
-            deviations[1] = deviations[0];
-        }
-        deviations
     }
 
     /// Returns the three scores of a document. Without bodies, the long text is the short one.
@@ -314,56 +418,18 @@ impl TextIndex {
         [short, if self.long.is_some() { long } else { short }, name]
     }
 
-    fn total(&self, scratch: &SearchScratch, deviations: [f32; 3], document: usize) -> f32 {
-        let [short, long, name] = self.scores(scratch, document);
-        short / deviations[0] + long / deviations[1] + self.tuning.name * name / deviations[2]
-    }
-
-    /// Returns the best, and after them all others that score at least `least`, best first. Stores the position of
-    /// each.
-    fn rivals(
-        &self,
-        scratch: &mut SearchScratch,
-        deviations: [f32; 3],
-        best: &[(f32, usize)],
-        least: f32,
-        usable: &dyn Fn(usize) -> bool,
-    ) -> Vec<(f32, usize)> {
-        let mut rivals = best.to_vec();
-        scratch.store_positions(&rivals);
-        // With fewer than requested, these are all.
-        if best.len() >= MIN_RUNNERS {
-            for document in scratch.touched.iter().map(|document| *document as usize) {
-                let score = self.total(scratch, deviations, document);
-                let is_new = score >= least && score > 0.0 && scratch.position(document).is_none();
-                if is_new && usable(self.skills[document] as usize) {
-                    rivals.push((score, document));
-                }
-            }
-            rivals[best.len()..].sort_unstable_by(by_score);
-            scratch.store_positions(&rivals);
-        }
-        rivals
-    }
-
-    /// Returns the documents with the highest scores, best first.
-    fn best(
-        &self,
-        scratch: &SearchScratch,
-        deviations: [f32; 3],
-        count: usize,
-        usable: &dyn Fn(usize) -> bool,
-    ) -> Vec<(f32, usize)> {
+    /// Returns the documents with the highest scores in a field, in any order.
+    fn best(&self, scratch: &SearchScratch, field: usize, count: usize, usable: &dyn Fn(&usize) -> bool) -> Vec<usize> {
         let mut best: Vec<(f32, usize)> = Vec::new();
         let mut last: Option<(f32, usize)> = None;
         for document in scratch.touched.iter().map(|document| *document as usize) {
-            let one = (self.total(scratch, deviations, document), document);
+            let one = (self.scores(scratch, document)[field], document);
             let beaten = last.is_some_and(|last| by_score(&last, &one) == Ordering::Less);
-            if one.0 <= 0.0 || beaten || !usable(self.skills[document] as usize) {
+            if one.0 <= 0.0 || beaten || !usable(&document) {
                 continue;
             }
             best.push(one);
-            // Half of them go at once, so that each costs little however many are wanted.
+            // Half of them go at once, so that each costs little.
             if best.len() >= count.saturating_mul(2) {
                 best.select_nth_unstable_by(count - 1, by_score);
                 best.truncate(count);
@@ -371,41 +437,7 @@ impl TextIndex {
             }
         }
         best.sort_unstable_by(by_score);
-        best.truncate(count);
-        best
-    }
-
-    /// Returns how far the best are ahead of the rest: the raw score of the first less that of the next skill of
-    /// another name that is not as good. Two or three skills that fit equally well do not count against each other; if
-    /// many do, the message is not about one of them.
-    fn lead(&self, scratch: &SearchScratch, best: &[(f32, usize)]) -> f64 {
-        let raw = |document: usize| {
-            let [short, long, _] = self.scores(scratch, document);
-            f64::from(short) + f64::from(long)
-        };
-        let Some(&(top, first)) = best.first() else { return 0.0 };
-        // A copy of the first is not a rival: whichever is taken, it is the right one.
-        let mut names = vec![self.names[first]];
-        for &(score, document) in &best[1..] {
-            let name = self.names[document];
-            if names.contains(&name) {
-                continue;
-            }
-            if names.len() == MAX_EQUALS || score < MIN_EQUAL_SHARE * top {
-                return raw(first) - raw(document);
-            }
-            names.push(name);
-        }
-        raw(first)
-    }
-
-    /// Returns the value of a word that no skill has.
-    fn unit(&self) -> f64 {
-        (2.0 * self.len() as f64 + 2.0).ln()
-    }
-
-    fn value(&self, term: &Term) -> f64 {
-        f64::from(term.weight) * self.short.idf(term.key).map_or(self.unit(), f64::from)
+        best.into_iter().take(count).map(|one| one.1).collect()
     }
 
     /// Returns the words of the message that count for a document.
@@ -413,11 +445,11 @@ impl TextIndex {
         &self,
         message: &str,
         lists: &[WeightedPostings<'_>],
-        deviations: [f32; 3],
+        greatest: &Evidence,
         document: usize,
     ) -> Vec<TextWord> {
-        let both = if self.long.is_some() { 1.0 } else { 2.0 };
-        let scale = [both / deviations[0], 1.0 / deviations[1], self.tuning.name / deviations[2]];
+        let scale =
+            [greatest.short, greatest.long, greatest.name].map(|most| if most > 0.0 { 1.0 / most } else { 0.0 });
         // Each word with all that it adds, and the stem that adds most.
         let mut words: Vec<(&Term, &str, f32, f32)> = Vec::new();
         for list in lists {
@@ -470,23 +502,10 @@ impl SearchScratch {
     fn touch(&mut self, document: usize) -> &mut DocumentScores {
         let slot = &mut self.slots[document];
         if slot.search != self.search {
-            *slot = DocumentScores { search: self.search, scores: [0.0; 3], position: NO_POSITION };
+            *slot = DocumentScores { search: self.search, scores: [0.0; 3] };
             self.touched.push(u32::try_from(document).unwrap_or(u32::MAX));
         }
         slot
-    }
-
-    /// Stores the positions of documents among those that may be rivals.
-    fn store_positions(&mut self, documents: &[(f32, usize)]) {
-        for (position, (_, document)) in (0..).zip(documents) {
-            self.slots[*document].position = position;
-        }
-    }
-
-    /// Returns the position of a document among those that may be rivals.
-    fn position(&self, document: usize) -> Option<usize> {
-        let slot = self.slots.get(document)?;
-        (slot.search == self.search && slot.position != NO_POSITION).then_some(slot.position as usize)
     }
 
     /// Adds to the score of a document that was found already.

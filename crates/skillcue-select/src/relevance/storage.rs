@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use skillcue_base::binary::{BinaryFormat, Extent, Reader, Writer, u32s, u64s};
 
 use crate::TextIndex;
+use crate::relevance::bodies::BodyTerms;
 use crate::relevance::field::{PostingBlocks, TextField};
-use crate::relevance::index::{ExcludedTerms, Tuning};
 use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
+use crate::relevance::profile::ProfileStore;
 
 /// The format of the bytes. The magic changes whenever the layout does, or the terms of a text: stems, keys. The build
 /// counts because another one may read texts differently.
-const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext2", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext3", build: env!("CARGO_PKG_VERSION") };
 
 /// A function that reads some bytes of a stored index, by offset and length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
@@ -48,6 +49,17 @@ impl LazyPart {
             self.damaged.store(true, Ordering::Relaxed);
         }
         made
+    }
+
+    /// Returns its size in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.extent.length
+    }
+
+    /// Returns some of its bytes, unchecked.
+    pub(crate) fn range(&self, start: u64, end: u64) -> Option<Vec<u8>> {
+        let length = usize::try_from(end.checked_sub(start)?).ok()?;
+        (end <= self.extent.length).then(|| (self.read)(self.extent.offset.checked_add(start)?, length)).flatten()
     }
 
     pub(crate) fn numbers(&self) -> Option<Vec<u32>> {
@@ -83,7 +95,7 @@ impl PartWriter {
     }
 
     fn field(&mut self, field: &TextField) {
-        self.wide(field.keys());
+        self.numbers(field.keys().iter().copied());
         self.numbers(field.starts.iter().copied());
         self.numbers(field.norms.iter().map(|norm| norm.to_bits()));
         let firsts = field.block_firsts();
@@ -102,16 +114,16 @@ impl TextIndex {
         let mut writer = PartWriter::default();
         writer.numbers(self.skills.iter().copied());
         writer.wide(&self.names);
+        writer.wide(&self.body_keys);
         writer.numbers([u32::from(self.long.is_some())]);
         writer.field(&self.short);
         writer.field(&self.name);
         if let Some(long) = &self.long {
             writer.field(long);
         }
-        let (documents, ends, terms) = self.negative.flat();
-        writer.numbers(documents);
-        writer.numbers(ends);
-        writer.wide(terms);
+        let (ends, records) = self.profiles.parts();
+        writer.wide(ends);
+        writer.bytes(records.into_owned());
         if let Some(lookalikes) = self.lookalikes.get() {
             writer.bytes(lookalikes.text.as_bytes().to_vec());
             writer.numbers(lookalikes.starts.iter().copied());
@@ -154,10 +166,25 @@ impl TextIndex {
     /// assert_eq!(index.search("fill in a form", 3, &|_| true).hits[0].skill, 0);
     /// ```
     pub fn read_back(read: &ReadAt, key: u128) -> Option<TextIndex> {
+        TextIndex::read_any(read, |stored| stored == key)
+    }
+
+    /// Returns the terms of bodies that are in a stored index, whatever its key: those of skills that have not changed
+    /// need not be read again.
+    pub fn stored_bodies(read: &ReadAt) -> Option<BodyTerms> {
+        let index = TextIndex::read_any(read, |_| true)?;
+        let mut bodies = BodyTerms::default();
+        for (document, key) in index.body_keys.iter().enumerate().filter(|(_, key)| **key != 0) {
+            bodies.insert(*key, index.profiles.get(document).doc_terms());
+        }
+        (!index.is_damaged()).then_some(bodies)
+    }
+
+    fn read_any(read: &ReadAt, is_wanted: impl Fn(u128) -> bool) -> Option<TextIndex> {
         let head = FORMAT.read_head(|offset, length| read(offset, length))?;
         let mut offset = (FORMAT.front_len() + head.len()) as u64;
         let mut reader = Reader::new(&head);
-        if reader.u128()? != key {
+        if !is_wanted(reader.u128()?) {
             return None;
         }
         let damaged = Arc::new(AtomicBool::new(false));
@@ -169,23 +196,23 @@ impl TextIndex {
         let mut parts = parts.into_iter();
         let skills = parts.next()?.numbers()?;
         let names = parts.next()?.wide()?;
+        let body_keys = parts.next()?.wide()?;
         let has_long = parts.next()?.numbers()? == [1];
         let count = skills.len();
         let short = field(&mut parts, count)?;
         let name = field(&mut parts, count)?;
         let long = if has_long { Some(field(&mut parts, count)?) } else { None };
-        let negative =
-            ExcludedTerms::of_flat(parts.next()?.numbers()?, &parts.next()?.numbers()?, parts.next()?.wide()?)?;
+        let profiles = ProfileStore::stored(parts.next()?.wide()?, parts.next()?, count)?;
         let lookalikes = LookalikesStore::stored(parts.collect::<Vec<_>>().try_into().ok()?);
-        (names.len() == count).then_some(TextIndex {
+        (names.len() == count && body_keys.len() == count).then_some(TextIndex {
             skills,
             names,
+            body_keys,
             short,
             long,
             name,
-            negative,
             lookalikes,
-            tuning: Tuning::default(),
+            profiles,
             damaged,
         })
     }
@@ -197,7 +224,7 @@ impl TextIndex {
 }
 
 fn field(parts: &mut impl Iterator<Item = LazyPart>, documents: usize) -> Option<TextField> {
-    let (keys, starts, norms) = (parts.next()?.wide()?, parts.next()?.numbers()?, parts.next()?.floats()?);
+    let (keys, starts, norms) = (parts.next()?.numbers()?, parts.next()?.numbers()?, parts.next()?.floats()?);
     let firsts = parts.next()?.numbers()?;
     let sound = keys.is_sorted()
         && starts.len() == keys.len() + 1

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
-use crate::relevance::words::{LISTS, key_of, stem};
+use crate::relevance::words::{LISTS, hash_of, key_of, stem};
 
 /// The lengths of compounds that are terms, in characters.
 const COMPOUND_CHARS: Range<usize> = 3..41;
@@ -24,9 +24,11 @@ const MAX_CACHED_LEN: usize = 32;
 #[derive(Debug)]
 pub(crate) struct StemToken<'a> {
     pub(crate) stem: &'a str,
-    pub(crate) key: u64,
+    pub(crate) key: u32,
     /// The range of its word in the text.
     pub(crate) span: Range<usize>,
+    /// Whether it is several parts written together, which were handed on before it.
+    pub(crate) compound: bool,
 }
 
 /// Splits texts into terms, and caches the stems of words.
@@ -44,7 +46,7 @@ pub(crate) struct Tokenizer {
 struct CachedStem {
     word: u64,
     /// `None`, if it is a stop word.
-    stem: Option<(u64, Box<str>)>,
+    stem: Option<(u32, Box<str>)>,
 }
 
 #[derive(Debug)]
@@ -95,7 +97,7 @@ impl Tokenizer {
                 PartKind::Spaced => self.term(letters, span, StopWordRule::Dropped, sink),
                 PartKind::Unspaced => {
                     let stem = &self.letters[letters];
-                    sink(StemToken { stem, key: key_of(stem), span });
+                    sink(StemToken { stem, key: key_of(stem), span, compound: false });
                 }
             }
         }
@@ -160,6 +162,7 @@ impl Tokenizer {
         let chars: Vec<(usize, char)> = letters.char_indices().collect();
         let end = |index: usize| chars.get(index).map_or(letters.len(), |(at, _)| *at);
         for run in chars.chunk_by(|a, b| is_unspaced(a.1) == is_unspaced(b.1)) {
+            let run = &run[..run.len() - particle(run)];
             let (first, unspaced) = (chars.partition_point(|char| char.0 < run[0].0), is_unspaced(run[0].1));
             let (size, kind) =
                 if unspaced { (run.len().min(2), PartKind::Unspaced) } else { (run.len(), PartKind::Spaced) };
@@ -179,13 +182,14 @@ impl Tokenizer {
         stop: StopWordRule,
         sink: &mut impl FnMut(StemToken<'_>),
     ) {
+        let compound = stop == StopWordRule::Kept;
         let word = &self.letters[letters];
         if word.len() > MAX_CACHED_LEN {
             let stem = stem(word);
-            sink(StemToken { stem: &stem, key: key_of(&stem), span });
+            sink(StemToken { stem: &stem, key: key_of(&stem), span, compound });
             return;
         }
-        let hash = key_of(word);
+        let hash = hash_of(word);
         if self.stems.len() >= MAX_CACHED_STEMS {
             self.stems.clear();
         }
@@ -195,11 +199,11 @@ impl Tokenizer {
         };
         let entry = self.stems.entry(hash, |old| old.word == hash, |old| old.word).or_insert_with(make);
         match &entry.get().stem {
-            Some((key, stem)) => sink(StemToken { stem, key: *key, span }),
+            Some((key, stem)) => sink(StemToken { stem, key: *key, span, compound }),
             None if stop == StopWordRule::Dropped => {}
             None => {
                 let stem = stem(word);
-                sink(StemToken { stem: &stem, key: key_of(&stem), span });
+                sink(StemToken { stem: &stem, key: key_of(&stem), span, compound });
             }
         }
     }
@@ -232,6 +236,48 @@ fn is_unspaced(char: char) -> bool {
         '\u{1100}'..='\u{11ff}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3130}'..='\u{318f}'
         | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7ff}'
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns how many characters at the end of a Korean word are a particle. At least two are left.
+fn particle(word: &[(usize, char)]) -> usize {
+    const PARTICLES: [&str; 27] = [
+        "에서는",
+        "으로는",
+        "에서",
+        "으로",
+        "에게",
+        "까지",
+        "부터",
+        "처럼",
+        "보다",
+        "라는",
+        "하고",
+        "을",
+        "를",
+        "이",
+        "가",
+        "은",
+        "는",
+        "에",
+        "의",
+        "로",
+        "와",
+        "과",
+        "도",
+        "만",
+        "용",
+        "별",
+        "들",
+    ];
+    let is_hangul = |char: char| ('\u{ac00}'..='\u{d7a3}').contains(&char);
+    if word.len() < 3 || !word.iter().all(|(_, char)| is_hangul(*char)) {
+        return 0;
+    }
+    let ends_with = |particle: &str| {
+        let length = particle.chars().count();
+        word.len() >= length + 2 && word[word.len() - length..].iter().map(|(_, char)| *char).eq(particle.chars())
+    };
+    PARTICLES.into_iter().find(|particle| ends_with(particle)).map_or(0, |particle| particle.chars().count())
 }
 
 /// Returns the number of bytes at the start of `text` that are of characters of some kind.

@@ -20,22 +20,22 @@ pub(crate) static LISTS: LazyLock<WordLists> = LazyLock::new(WordLists::read);
 #[derive(Debug)]
 pub(crate) struct WordLists {
     stop: HashSet<&'static str>,
-    weak: HashSet<u64>,
-    synonyms: HashMap<u64, Vec<Synonym>>,
+    weak: HashSet<u32>,
+    synonyms: HashMap<u32, Vec<Synonym>>,
 }
 
 /// A synonym of a stem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Synonym {
     pub(crate) stem: Box<str>,
-    pub(crate) key: u64,
+    pub(crate) key: u32,
 }
 
 impl WordLists {
     fn read() -> WordLists {
         let stem_of = |word: &str| stem(word).into_owned();
         let weak = WEAK.split_whitespace().map(|word| key_of(&stem_of(word))).collect();
-        let mut synonyms: HashMap<u64, Vec<Synonym>> = HashMap::new();
+        let mut synonyms: HashMap<u32, Vec<Synonym>> = HashMap::new();
         for line in SYNONYMS.lines() {
             let group: Vec<String> = line.split_whitespace().map(stem_of).collect();
             for one in &group {
@@ -57,21 +57,26 @@ impl WordLists {
     }
 
     /// Returns whether the stem with that key is weak.
-    pub(crate) fn is_weak(&self, key: u64) -> bool {
+    pub(crate) fn is_weak(&self, key: u32) -> bool {
         self.weak.contains(&key)
     }
 
     /// Returns the synonyms of a stem, sorted.
-    pub(crate) fn synonyms(&self, key: u64) -> &[Synonym] {
+    pub(crate) fn synonyms(&self, key: u32) -> &[Synonym] {
         self.synonyms.get(&key).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Returns the key of a stem, by which it is identified everywhere.
+/// Returns the key of a stem, by which it is identified everywhere: a number of 31 bits that is not 0.
 ///
-/// Two stems with one key are treated as one. With 64 bits that is to be expected once among four billion stems.
-pub(crate) fn key_of(stem: &str) -> u64 {
-    XxHash3_64::oneshot(stem.as_bytes())
+/// Two stems with one key are treated as one. Among 100,000 stems that is to be expected of two or three pairs.
+pub(crate) fn key_of(stem: &str) -> u32 {
+    u32::try_from(hash_of(stem) & 0x7fff_ffff).map_or(1, |key| key.max(1))
+}
+
+/// Returns a hash of a text that identifies it.
+pub(crate) fn hash_of(text: &str) -> u64 {
+    XxHash3_64::oneshot(text.as_bytes())
 }
 
 /// Returns the stem of a word in lower case.

@@ -1,0 +1,589 @@
+//! Fits the weights of text relevance on labelled messages: `cargo xtask fit DATA`.
+//!
+//! DATA has a directory for each set, with `skills.jsonl` ({id, name, description, body?}), `queries.jsonl` ({query,
+//! relevant: [ids]}) and `negatives.jsonl` ({query, not_relevant: [ids]} or {query, none: true}), and may have
+//! `wild.jsonl.gz` ({name, file}): skills that no message is about, to fit among many. A set without bodies is used for
+//! the weights of skills without bodies.
+//!
+//! Ranks are fitted by a softmax over the candidates of each message, the gate and the names by logistic regression on
+//! hits that were ranked by weights which had not seen their repository. All numbers that it prints are of five-fold
+//! cross-validation by repository: of messages whose repository was not fitted on. It writes
+//! `crates/skillcue-select/src/relevance/weights.rs` and prints what each kind of evidence gives.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program for developers")]
+#![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts of some thousand messages")]
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde_json::Value;
+use skillcue_select::fusion::{self, Evidence, GATE_PARTS, MAX_NAMED, NAMING_PARTS, RANK_PARTS};
+use skillcue_select::{MessageFacts, SearchContext, SkillDocument, TextIndex};
+
+const FOLDS: usize = 5;
+const RANKS: usize = RANK_PARTS.len();
+/// How much more a message counts that must not select a skill, when the gate is fitted.
+const MUST_NOT: f64 = 3.0;
+
+struct SkillText {
+    id: String,
+    name: String,
+    description: String,
+    body: Option<String>,
+}
+
+struct Labelled {
+    query: String,
+    relevant: Vec<String>,
+    not_relevant: Vec<String>,
+    /// The repository of the skill that it is about.
+    source: String,
+}
+
+/// A message among some skills: its candidates, and which of them are right.
+struct Case {
+    source: usize,
+    positive: bool,
+    values: Vec<[f64; RANKS]>,
+    evidence: Vec<Evidence>,
+    facts: MessageFacts,
+    names: Vec<usize>,
+    right: Vec<bool>,
+    wrong: Vec<bool>,
+    scores: Vec<f64>,
+    certainty: f64,
+    likely: Vec<f64>,
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("one JSON object a line")).collect()
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
+}
+
+fn ids(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+}
+
+fn source_of(id: &str) -> String {
+    let mut parts = id.split(':');
+    match parts.next() {
+        Some("st") => format!("st:{}", parts.next().unwrap_or_default()),
+        first => first.unwrap_or_default().to_owned(),
+    }
+}
+
+fn read_set(dir: &Path, skills: &mut Vec<SkillText>, messages: &mut Vec<Labelled>) {
+    for skill in lines(&dir.join("skills.jsonl")) {
+        skills.push(SkillText {
+            id: text(&skill, "id"),
+            name: text(&skill, "name"),
+            description: text(&skill, "description"),
+            body: skill["body"].as_str().map(str::to_owned),
+        });
+    }
+    for file in ["queries.jsonl", "negatives.jsonl"] {
+        for line in lines(&dir.join(file)) {
+            let (relevant, not_relevant) = (ids(&line["relevant"]), ids(&line["not_relevant"]));
+            let source = relevant.first().or(not_relevant.first()).map_or("none".to_owned(), |id| source_of(id));
+            messages.push(Labelled { query: text(&line, "query"), relevant, not_relevant, source });
+        }
+    }
+}
+
+fn read_wild(path: &Path) -> Vec<SkillText> {
+    let Ok(file) = std::fs::File::open(path) else { return Vec::new() };
+    let mut all = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut all).expect("a gzip file");
+    let skill = |line: &str| {
+        let value: Value = serde_json::from_str(line).expect("one JSON object a line");
+        let file = text(&value, "file").replace("\r\n", "\n");
+        let file = file.trim_start_matches('\u{feff}');
+        let (front, body) = file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---")).unwrap_or(("", file));
+        let mut description = String::new();
+        let mut is_in = false;
+        for line in front.lines() {
+            if let Some(rest) = line.strip_prefix("description:") {
+                (is_in, description) = (true, rest.trim().trim_matches(['>', '|', '-', '"', '\'']).to_owned());
+            } else if is_in && line.starts_with([' ', '\t']) {
+                description.push(' ');
+                description.push_str(line.trim());
+            } else {
+                is_in = false;
+            }
+        }
+        SkillText { id: "wild".into(), name: text(&value, "name"), description, body: Some(body.to_owned()) }
+    };
+    all.lines().map(skill).collect()
+}
+
+/// Finds the candidates of all messages among some skills.
+fn cases(
+    skills: &[&SkillText],
+    messages: &[Labelled],
+    bodies: bool,
+    sources: &mut HashMap<String, usize>,
+) -> Vec<Case> {
+    let index = TextIndex::of_documents(skills.iter().map(|skill| SkillDocument {
+        name: &skill.name,
+        description: &skill.description,
+        body: if bodies { Some(skill.body.as_deref().unwrap_or_default()) } else { None },
+        ..SkillDocument::default()
+    }));
+    let mut names = HashMap::new();
+    let numbers: Vec<usize> = skills
+        .iter()
+        .map(|skill| {
+            let next = names.len();
+            *names.entry(skill.name.to_lowercase()).or_insert(next)
+        })
+        .collect();
+    let source = |message: &Labelled, sources: &mut HashMap<String, usize>| {
+        let next = sources.len();
+        *sources.entry(message.source.clone()).or_insert(next)
+    };
+    let numbered: Vec<(usize, &Labelled)> = messages.iter().map(|one| (source(one, sources), one)).collect();
+    let case = |(source, message): &(usize, &Labelled)| {
+        let lower = message.query.to_lowercase();
+        let mention = |skill: usize| {
+            let name = skills[skill].name.to_lowercase();
+            let at = if name.contains(['-', '_']) { lower.find(&name) } else { None };
+            let is_part =
+                |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || matches!(char, '-' | '_'));
+            at.map_or(0.0, |at| {
+                let (before, behind) = (&lower[..at], &lower[at + name.len()..]);
+                if is_part(before.chars().next_back()) || is_part(behind.chars().next()) {
+                    return 0.0;
+                }
+                let beside = before.trim_end().ends_with("skill") || behind.trim_start().starts_with("skill");
+                let quoted = before.ends_with(['`', '"', '\'', '$', '/', '@']);
+                if beside || quoted { 2.0 } else { 1.0 }
+            })
+        };
+        let context = SearchContext { mention: &mention, ..SearchContext::default() };
+        let (found, facts) = index.candidates(&message.query, &context);
+        let greatest = found.iter().fold(Evidence::default(), |all, one| all.greatest(one.evidence));
+        let has = |list: &[String], skill: usize| list.contains(&skills[skill].id);
+        Case {
+            source: *source,
+            positive: !message.relevant.is_empty(),
+            values: found.iter().map(|one| fusion::rank_values(&one.evidence, &greatest).map(f64::from)).collect(),
+            evidence: found.iter().map(|one| one.evidence).collect(),
+            facts,
+            names: found.iter().map(|one| numbers[one.skill]).collect(),
+            right: found.iter().map(|one| has(&message.relevant, one.skill)).collect(),
+            wrong: found.iter().map(|one| has(&message.not_relevant, one.skill)).collect(),
+            scores: Vec::new(),
+            certainty: 0.0,
+            likely: Vec::new(),
+        }
+    };
+    numbered.par_iter().map(case).collect()
+}
+
+/// Minimises a function of some numbers, given its value and its gradient: Newton's method with an inverse Hessian that
+/// is learned from the steps (BFGS), and steps that are halved until the function falls.
+fn minimise<const N: usize>(steps: usize, function: impl Fn(&[f64; N]) -> (f64, [f64; N])) -> [f64; N] {
+    let mut at = [0.0; N];
+    let (mut value, mut slope) = function(&at);
+    let mut inverse: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
+    for _ in 0..steps {
+        let direction: [f64; N] = std::array::from_fn(|i| -dot(&slope, &inverse[i]));
+        let falls = dot(&direction, &slope);
+        let mut step = 1.0;
+        let (next, new_value, new_slope) = loop {
+            let next: [f64; N] = std::array::from_fn(|i| at[i] + step * direction[i]);
+            let (new_value, new_slope) = function(&next);
+            if new_value <= value + 1e-4 * step * falls || step < 1e-6 {
+                break (next, new_value, new_slope);
+            }
+            step /= 2.0;
+        };
+        let moved: [f64; N] = std::array::from_fn(|i| next[i] - at[i]);
+        let changed: [f64; N] = std::array::from_fn(|i| new_slope[i] - slope[i]);
+        let curved = dot(&moved, &changed);
+        if curved > 1e-14 {
+            let image: [f64; N] = std::array::from_fn(|i| dot(&changed, &inverse[i]));
+            let scale = (1.0 + dot(&changed, &image) / curved) / curved;
+            for i in 0..N {
+                for j in 0..N {
+                    inverse[i][j] += scale * moved[i] * moved[j] - (image[i] * moved[j] + moved[i] * image[j]) / curved;
+                }
+            }
+        }
+        let gain = value - new_value;
+        (at, value, slope) = (next, new_value, new_slope);
+        if gain < 1e-9 {
+            break;
+        }
+    }
+    at
+}
+
+/// Returns how much a message of each repository weighs: those with many messages not as much more.
+fn weights_of(cases: &[&Case], only_positive: bool) -> HashMap<usize, f64> {
+    let mut counts: HashMap<usize, f64> = HashMap::new();
+    for case in cases.iter().filter(|case| case.positive || !only_positive) {
+        *counts.entry(case.source).or_default() += 1.0;
+    }
+    counts.into_iter().map(|(source, count)| (source, count.powf(-0.5))).collect()
+}
+
+/// Fits the weights of ranks; those of `without` stay 0.
+fn fit_ranks(cases: &[&Case], without: &[usize]) -> [f64; RANKS] {
+    let weights = weights_of(cases, true);
+    let cases: Vec<&&Case> = cases.iter().filter(|case| case.right.contains(&true)).collect();
+    let rows: f64 = cases.iter().map(|case| case.values.len() as f64).sum();
+    let mut scale = [0.0; RANKS];
+    for (at, scale) in scale.iter_mut().enumerate() {
+        let all = || cases.iter().flat_map(|case| case.values.iter().map(move |row| row[at]));
+        let mean = all().sum::<f64>() / rows;
+        *scale = (all().map(|value| (value - mean).powi(2)).sum::<f64>() / rows).sqrt();
+        if without.contains(&at) || *scale < 1e-6 {
+            *scale = f64::INFINITY;
+        }
+    }
+    let total: f64 = cases.iter().map(|case| weights[&case.source]).sum();
+    let function = |point: &[f64; RANKS]| {
+        let own: [f64; RANKS] = std::array::from_fn(|at| point[at] / scale[at]);
+        let one = |case: &&&Case| {
+            let scores: Vec<f64> = case.values.iter().map(|row| dot(row, &own)).collect();
+            let most = scores.iter().copied().fold(f64::MIN, f64::max);
+            let shares: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
+            let sum: f64 = shares.iter().sum();
+            let right: f64 = shares.iter().zip(&case.right).filter(|(_, right)| **right).map(|(share, _)| share).sum();
+            let mut slope = [0.0; RANKS];
+            let weight = weights[&case.source] / total;
+            for ((row, share), is_right) in case.values.iter().zip(&shares).zip(&case.right) {
+                let part = share / sum - if *is_right { share / right.max(1e-9) } else { 0.0 };
+                for at in 0..RANKS {
+                    slope[at] += part * row[at] / scale[at] * weight;
+                }
+            }
+            (-weight * (right.max(1e-300) / sum).ln(), slope)
+        };
+        let add = |mut a: (f64, [f64; RANKS]), b: (f64, [f64; RANKS])| {
+            a.1.iter_mut().zip(b.1).for_each(|(a, b)| *a += b);
+            (a.0 + b.0, a.1)
+        };
+        let (mut value, mut slope) = cases.par_iter().map(one).reduce(|| (0.0, [0.0; RANKS]), add);
+        value += 0.001 * dot(point, point);
+        slope.iter_mut().zip(point).for_each(|(slope, point)| *slope += 0.002 * point);
+        (value, slope)
+    };
+    let point = minimise(60, function);
+    std::array::from_fn(|at| point[at] / scale[at])
+}
+
+fn dot<const N: usize>(row: &[f64; N], weights: &[f64]) -> f64 {
+    row.iter().zip(weights).map(|(value, weight)| value * weight).sum()
+}
+
+/// Fits a logistic function of eight values: rows of values, whether it is so, and a weight. The constant is last.
+fn fit_logistic(rows: &[([f64; 8], bool, f64)]) -> [f64; 9] {
+    let total: f64 = rows.iter().map(|row| row.2).sum();
+    let mean: [f64; 8] = std::array::from_fn(|at| rows.iter().map(|row| row.0[at]).sum::<f64>() / rows.len() as f64);
+    let spread: [f64; 8] = std::array::from_fn(|at| {
+        let all = rows.iter().map(|row| (row.0[at] - mean[at]).powi(2)).sum::<f64>();
+        (all / rows.len() as f64).sqrt().max(1e-6)
+    });
+    let function = |point: &[f64; 9]| {
+        let (mut value, mut slope) = (0.0, [0.0; 9]);
+        for (row, is_so, weight) in rows {
+            let own: [f64; 8] = std::array::from_fn(|at| (row[at] - mean[at]) / spread[at]);
+            let sum = dot(&own, point) + point[8];
+            let part = (logistic(sum) - f64::from(u8::from(*is_so))) * weight / total;
+            let towards = if *is_so { -sum } else { sum };
+            value += (towards.max(0.0) + (-towards.abs()).exp().ln_1p()) * weight / total;
+            for at in 0..8 {
+                slope[at] += part * own[at];
+            }
+            slope[8] += part;
+        }
+        for at in 0..8 {
+            value += 0.001 * point[at] * point[at];
+            slope[at] += 0.002 * point[at];
+        }
+        (value, slope)
+    };
+    let point = minimise(100, function);
+    let mut fitted: [f64; 9] = std::array::from_fn(|at| if at < 8 { point[at] / spread[at] } else { point[8] });
+    fitted[8] -= (0..8).map(|at| fitted[at] * mean[at]).sum::<f64>();
+    fitted
+}
+
+fn logistic(sum: f64) -> f64 {
+    1.0 / (1.0 + (-sum).exp())
+}
+
+/// Calibrates: scales the sum so that probabilities are right where each message counts once.
+fn calibrate(fitted: [f64; 9], rows: &[([f64; 8], bool, f64)]) -> [f64; 9] {
+    let sums: Vec<([f64; 8], bool, f64)> = rows
+        .iter()
+        .map(|(row, is_so, weight)| ([dot(row, &fitted) + fitted[8], 0., 0., 0., 0., 0., 0., 0.], *is_so, *weight))
+        .collect();
+    let scaled = fit_logistic(&sums);
+    let mut out = fitted.map(|one| one * scaled[0]);
+    out[8] += scaled[8];
+    out
+}
+
+impl Case {
+    fn score(&mut self, weights: &[f64; RANKS]) {
+        self.scores = self.values.iter().map(|row| dot(row, weights)).collect();
+    }
+
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.scores.len()).collect();
+        order.sort_by(|a, b| self.scores[*b].total_cmp(&self.scores[*a]));
+        order
+    }
+
+    /// Returns the share of a candidate in the softmax of all that are no copies of it.
+    fn share(&self, at: usize) -> f32 {
+        let others = (0..self.scores.len()).filter(|other| *other == at || self.names[*other] != self.names[at]);
+        (1.0 / others.map(|other| (self.scores[other] - self.scores[at]).exp()).sum::<f64>()) as f32
+    }
+
+    fn gate(&self, at: usize) -> [f64; 8] {
+        fusion::gate_values(&self.evidence[at], self.facts, self.share(at)).map(f64::from)
+    }
+
+    fn naming(&self, order: &[usize], rank: usize) -> [f64; 8] {
+        let at = order[rank];
+        let behind = (self.scores[at] - self.scores[order[0]]) as f32;
+        fusion::naming_values(&self.evidence[at], self.facts, self.share(at), behind, rank == 0).map(f64::from)
+    }
+
+    /// Returns whether the first is right; `None` if the labels do not say.
+    fn is_right(&self, first: usize) -> Option<bool> {
+        if self.positive { Some(self.right[first]) } else { self.wrong[first].then_some(false) }
+    }
+
+    fn needs_none(&self) -> bool {
+        !self.positive && !self.wrong.contains(&true)
+    }
+}
+
+type LogisticRows = Vec<([f64; 8], bool, f64)>;
+
+/// Returns the rows of the gate, and of names, for scored messages.
+fn logistic_rows(cases: &[&Case], must_not: f64) -> (LogisticRows, LogisticRows) {
+    let weights = weights_of(cases, false);
+    let (mut gate, mut naming) = (Vec::new(), Vec::new());
+    for case in cases {
+        let order = case.order();
+        let Some(&first) = order.first() else { continue };
+        let weight = weights[&case.source];
+        if let Some(right) = case.is_right(first) {
+            gate.push((case.gate(first), right, weight * if case.positive { 1.0 } else { must_not }));
+        }
+        for (rank, at) in order.iter().enumerate().take(MAX_NAMED) {
+            if case.positive || case.wrong[*at] {
+                naming.push((case.naming(&order, rank), case.right[*at], weight));
+            }
+        }
+    }
+    (gate, naming)
+}
+
+/// What was fitted, and what it gives on messages that it was not fitted on.
+struct Fit {
+    ranks: [f64; RANKS],
+    gate: [f64; 9],
+    naming: [f64; 9],
+}
+
+fn fold(source: usize) -> usize {
+    // Repositories are numbered in the order of the data: mixed, so that a fold has some of each set.
+    (source.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % FOLDS
+}
+
+fn fit(pools: &mut [(&str, Vec<Case>)], without: &[usize], full: bool) -> Fit {
+    for number in 0..FOLDS {
+        let train: Vec<&Case> =
+            pools.iter().flat_map(|pool| &pool.1).filter(|case| fold(case.source) != number).collect();
+        let ranks = fit_ranks(&train, without);
+        for case in pools.iter_mut().flat_map(|pool| &mut pool.1).filter(|case| fold(case.source) == number) {
+            case.score(&ranks);
+        }
+    }
+    let mut fitted = Fit { ranks: [0.0; RANKS], gate: [0.0; 9], naming: [0.0; 9] };
+    if !full {
+        return fitted;
+    }
+    let both = |cases: &[&Case]| {
+        let (gate, _) = logistic_rows(cases, MUST_NOT);
+        let (even, naming) = logistic_rows(cases, 1.0);
+        (calibrate(fit_logistic(&gate), &even), calibrate(fit_logistic(&naming), &naming))
+    };
+    for number in 0..FOLDS {
+        let train: Vec<&Case> =
+            pools.iter().flat_map(|pool| &pool.1).filter(|case| fold(case.source) != number).collect();
+        let (gate, naming) = both(&train);
+        for case in pools.iter_mut().flat_map(|pool| &mut pool.1).filter(|case| fold(case.source) == number) {
+            let order = case.order();
+            case.certainty = order.first().map_or(0.0, |first| logistic(dot(&case.gate(*first), &gate) + gate[8]));
+            let likely = |rank: usize| logistic(dot(&case.naming(&order, rank), &naming) + naming[8]);
+            case.likely = (0..order.len().min(MAX_NAMED)).map(likely).collect();
+        }
+    }
+    let all: Vec<&Case> = pools.iter().flat_map(|pool| &pool.1).collect();
+    (fitted.gate, fitted.naming) = both(&all);
+    fitted.ranks = fit_ranks(&all, without);
+    fitted
+}
+
+fn recall(cases: &[Case], k: usize) -> f64 {
+    let positives: Vec<&Case> = cases.iter().filter(|case| case.positive).collect();
+    let found = positives.iter().filter(|case| case.order().iter().take(k).any(|at| case.right[*at])).count();
+    found as f64 / positives.len().max(1) as f64
+}
+
+/// Prints the share of right bodies and names for some thresholds.
+fn print_curve(cases: &[Case]) {
+    let positives: Vec<&Case> = cases.iter().filter(|case| case.positive).collect();
+    let negatives: Vec<&Case> = cases.iter().filter(|case| !case.positive).collect();
+    let first = |case: &Case| case.order().first().copied();
+    println!("  body threshold: right bodies shown | wrong bodies shown | must-not bodies shown");
+    for threshold in [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85] {
+        let share = |list: &[&Case], is: &dyn Fn(&Case) -> bool| {
+            list.iter().filter(|case| case.certainty >= threshold && is(case)).count() as f64 / list.len().max(1) as f64
+        };
+        println!(
+            "  {threshold:.2}: {:.3} | {:.3} | {:.3}",
+            share(&positives, &|case| first(case).is_some_and(|at| case.right[at])),
+            share(&positives, &|case| first(case).is_some_and(|at| !case.right[at])),
+            share(&negatives, &|case| first(case).is_some_and(|at| case.wrong[at])),
+        );
+    }
+    println!("  name threshold (body 0.68): right one shown or named | names on a must-not message, of which none");
+    for threshold in [0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15] {
+        let named = |case: &Case| -> Vec<usize> {
+            let order = case.order();
+            if case.certainty >= 0.68 {
+                return order.into_iter().take(1).collect();
+            }
+            order.into_iter().zip(&case.likely).filter(|(_, likely)| **likely >= threshold).map(|(at, _)| at).collect()
+        };
+        let right = positives.iter().filter(|case| named(case).iter().any(|at| case.right[*at])).count();
+        let count: usize = negatives.iter().map(|case| named(case).len()).sum();
+        let none = negatives.iter().filter(|case| named(case).is_empty()).count();
+        println!(
+            "  {threshold:.2}: {:.3} | {:.2}, {:.2}",
+            right as f64 / positives.len() as f64,
+            count as f64 / negatives.len().max(1) as f64,
+            none as f64 / negatives.len().max(1) as f64
+        );
+    }
+    let mut buckets = [(0.0, 0.0, 0.0); 10];
+    for case in cases.iter().filter(|case| !case.needs_none()) {
+        if let Some(right) = first(case).and_then(|at| case.is_right(at)) {
+            let bucket = &mut buckets[((case.certainty * 10.0) as usize).min(9)];
+            *bucket = (bucket.0 + 1.0, bucket.1 + case.certainty, bucket.2 + f64::from(u8::from(right)));
+        }
+    }
+    let all: f64 = buckets.iter().map(|bucket| bucket.0).sum();
+    let error: f64 = buckets.iter().map(|bucket| (bucket.1 - bucket.2).abs()).sum::<f64>() / all.max(1.0);
+    println!("  expected calibration error {error:.3}");
+}
+
+fn table(name: &str, about: &str, fit: &Fit) -> String {
+    let list = |numbers: &[f64]| numbers.iter().map(|one| format!("{one:.3}")).collect::<Vec<_>>().join(", ");
+    let mut out = String::new();
+    writeln!(out, "\n/// The weights where {about}.\npub const {name}: FusionWeights = FusionWeights {{").unwrap();
+    writeln!(out, "    rank: [{}],", list(&fit.ranks)).unwrap();
+    writeln!(out, "    gate: [{}],", list(&fit.gate)).unwrap();
+    writeln!(out, "    naming: [{}],\n}};", list(&fit.naming)).unwrap();
+    out
+}
+
+fn print_weights(fit: &Fit) {
+    for (names, weights) in
+        [(&RANK_PARTS[..], &fit.ranks[..]), (&GATE_PARTS[..], &fit.gate[..]), (&NAMING_PARTS[..], &fit.naming[..])]
+    {
+        let parts = names.iter().chain(&["constant"]).zip(weights).map(|(name, weight)| format!("{name} {weight:.2}"));
+        println!("  {}", parts.collect::<Vec<_>>().join(", "));
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let data = arguments.next().expect("usage: fit DATA [--ablate]");
+    let ablate = arguments.next().is_some_and(|argument| argument.as_os_str() == "--ablate");
+    let (mut skills, mut messages, mut bare, mut bare_messages) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut dirs: Vec<PathBuf> =
+        std::fs::read_dir(&data).expect("a directory").map(|entry| entry.unwrap().path()).collect();
+    dirs.sort();
+    for dir in dirs.iter().filter(|dir| dir.join("queries.jsonl").is_file()) {
+        let has_bodies = lines(&dir.join("skills.jsonl")).iter().any(|skill| skill["body"].is_string());
+        let (skills, messages) =
+            if has_bodies { (&mut skills, &mut messages) } else { (&mut bare, &mut bare_messages) };
+        read_set(dir, skills, messages);
+    }
+    let wild = read_wild(&data.join("wild.jsonl.gz"));
+    let mut sources = HashMap::new();
+    let own: Vec<&SkillText> = skills.iter().collect();
+    let many: Vec<&SkillText> = skills.iter().chain(&wild).collect();
+    let mut pools = vec![("pooled", cases(&own, &messages, true, &mut sources))];
+    if !wild.is_empty() {
+        pools.push(("among many", cases(&many, &messages, true, &mut sources)));
+    }
+    println!("{} skills, {} more, {} messages, {} repositories", own.len(), wild.len(), messages.len(), sources.len());
+    let with = fit(&mut pools, &[], true);
+    print_weights(&with);
+    for (name, cases) in &pools {
+        println!(
+            "{name}: recall at 1 / 3 / 5: {:.3} / {:.3} / {:.3}",
+            recall(cases, 1),
+            recall(cases, 3),
+            recall(cases, 5)
+        );
+        print_curve(cases);
+    }
+    let mut bare_pools = vec![("descriptions only", cases(&own, &messages, false, &mut sources))];
+    if !bare.is_empty() {
+        // Tools of one collection: each message is of a repository of its own.
+        for (number, message) in bare_messages.iter_mut().enumerate() {
+            message.source = format!("bare:{}", message.relevant.first().map_or(number.to_string(), String::clone));
+        }
+        let bare: Vec<&SkillText> = bare.iter().collect();
+        bare_pools.push(("tools", cases(&bare, &bare_messages, false, &mut sources)));
+    }
+    let unused: Vec<usize> = [1, 3, 5, 9].to_vec();
+    let without = fit(&mut bare_pools, &unused, true);
+    print_weights(&without);
+    for (name, cases) in &bare_pools {
+        println!(
+            "{name}: recall at 1 / 3 / 5: {:.3} / {:.3} / {:.3}",
+            recall(cases, 1),
+            recall(cases, 3),
+            recall(cases, 5)
+        );
+        print_curve(cases);
+    }
+    if ablate {
+        for (at, part) in RANK_PARTS.iter().enumerate() {
+            fit(&mut pools, &[at], false);
+            let recalls: Vec<String> = pools
+                .iter()
+                .map(|(name, cases)| format!("{name} {:.3} / {:.3}", recall(cases, 1), recall(cases, 3)))
+                .collect();
+            println!("without {part}: {}", recalls.join(", "));
+        }
+    }
+    let mut out =
+        "//! The fitted weights. Made by `cargo xtask fit`.\n\nuse crate::relevance::fusion::FusionWeights;\n"
+            .to_owned();
+    out.push_str(&table("WITH_BODIES", "skills have bodies", &with));
+    out.push_str(&table("WITHOUT_BODIES", "they have none, or where none are indexed yet", &without));
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/relevance/weights.rs");
+    std::fs::write(&target, out).expect("the source directory can be written");
+    println!("wrote {}", target.display());
+}

@@ -1,0 +1,195 @@
+//! Evidence: what a message and a skill's texts have in common, one number for each kind.
+
+use crate::relevance::field::TextField;
+use crate::relevance::message::{MAX_TERMS, Message};
+use crate::relevance::profile::Profile;
+use crate::relevance::sequence::{BREAK, EXCLUDED, key};
+
+/// How many pairs of neighbouring words of a message are looked for.
+pub(crate) const MAX_PAIRS: usize = 128;
+
+/// What a message and one skill have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Evidence {
+    /// BM25 of the name with the description. Synonyms and guesses at misspelt words count half.
+    pub short: f32,
+    /// BM25 of these with the body.
+    pub long: f32,
+    /// BM25 of the name alone.
+    pub name: f32,
+    /// BM25 of the request, without what the message carries along, as a share of the most that it could be.
+    pub request: f32,
+    /// The share of the message's neighbouring words that are neighbours in the body.
+    pub body_pairs: f32,
+    /// The same share for the description.
+    pub front_pairs: f32,
+    /// The share of the message's code words that the body has.
+    pub code_words: f32,
+    /// How well one clause of the description fits: the cosine of its words and the message's, weighed by rarity.
+    pub clause: f32,
+    /// The share of the message's verbs that the description has.
+    pub verbs: f32,
+    /// The share of the message's triples of characters that the name and the description have.
+    pub triples: f32,
+    /// The share of the message that the best section of the body has.
+    pub section: f32,
+    /// Whether the message has the name as written: with hyphens, or in quotation marks.
+    pub mention: f32,
+    /// The share of the message that the texts have.
+    pub coverage: f32,
+    /// The rarity of the rarest word that the description shares with the message, in units of that of a word which one
+    /// skill has.
+    pub rarest: f32,
+    /// The share of the message that the description excludes, and does not have otherwise.
+    pub excluded: f32,
+    /// The number of different words that it shares with the message.
+    pub shared: u32,
+}
+
+/// The buffers of a walk over texts.
+#[derive(Debug, Default)]
+pub(crate) struct EvidenceScratch {
+    counts: Vec<u16>,
+    seen: Vec<u32>,
+}
+
+/// The terms of a text that a message has, as bits, and the pairs of them.
+#[derive(Debug, Clone, Copy, Default)]
+struct SharedTerms {
+    terms: u128,
+    pairs: u128,
+}
+
+impl Message {
+    /// Returns the rarity of some terms together.
+    fn weight(&self, mut terms: u128) -> f32 {
+        let mut sum = 0.0;
+        while terms != 0 {
+            sum += self.terms[terms.trailing_zeros() as usize].idf;
+            terms &= terms - 1;
+        }
+        sum
+    }
+
+    /// Walks over one part of a text.
+    fn shared(&self, part: &[u32], counts: &mut [u16]) -> SharedTerms {
+        let mut shared = SharedTerms::default();
+        let mut previous: Option<u8> = None;
+        for &number in part {
+            let (key, compound) = key(number);
+            let at = self.position(key);
+            if let Some(at) = at {
+                counts[usize::from(at)] = counts[usize::from(at)].saturating_add(1);
+                shared.terms |= 1 << at;
+            }
+            if compound {
+                continue;
+            }
+            if let (Some(a), Some(b)) = (previous, at)
+                && let Some(pair) = self.pairs.iter().position(|pair| (pair.0, pair.1) == (a, b))
+            {
+                shared.pairs |= 1 << pair;
+            }
+            previous = at;
+        }
+        shared
+    }
+
+    /// Returns the cosine of a clause and the message, given the terms that they share.
+    fn cosine(&self, clause: &[u32], shared: u128, rarity: &dyn Fn(u32) -> f32, seen: &mut Vec<u32>) -> f32 {
+        if shared == 0 {
+            return 0.0;
+        }
+        seen.clear();
+        let mut own = 0.0;
+        for key in clause.iter().map(|number| key(*number).0) {
+            if !seen.contains(&key) {
+                seen.push(key);
+                own += self.position(key).map_or_else(|| rarity(key), |at| self.terms[usize::from(at)].idf);
+            }
+        }
+        self.weight(shared) / (own * self.total).max(f32::MIN_POSITIVE).sqrt()
+    }
+
+    fn pair_share(&self, pairs: u128) -> f32 {
+        let has = self.pairs.iter().enumerate().filter(|(at, _)| pairs >> at & 1 == 1);
+        has.map(|(_, pair)| pair.2).sum::<f32>() / self.pair_total.max(f32::MIN_POSITIVE)
+    }
+
+    /// Returns what the message has in common with the texts of a profile. `field` and `document` are those of the whole
+    /// text, `rarity` that of any term.
+    pub(crate) fn evidence(
+        &self,
+        profile: &Profile,
+        (field, document): (&TextField, usize),
+        rarity: &dyn Fn(u32) -> f32,
+        scratch: &mut EvidenceScratch,
+    ) -> Evidence {
+        let EvidenceScratch { counts, seen } = scratch;
+        counts.clear();
+        counts.resize(MAX_TERMS, 0);
+        let mut evidence = Evidence::default();
+        let total = self.total.max(f32::MIN_POSITIVE);
+        let front = profile.front();
+        let (positive, negative) =
+            front.split_at(front.iter().position(|number| *number == EXCLUDED).unwrap_or(front.len()));
+        let mut described = SharedTerms::default();
+        for clause in positive.split(|number| *number == BREAK) {
+            let shared = self.shared(clause, counts);
+            described.terms |= shared.terms;
+            described.pairs |= shared.pairs;
+            evidence.clause = evidence.clause.max(self.cosine(clause, shared.terms, rarity, seen));
+        }
+        let mut excluded = 0;
+        for number in negative {
+            excluded |= self.position(key(*number).0).map_or(0, |at| 1 << at);
+        }
+        evidence.excluded = self.weight(excluded & !described.terms) / total;
+        let mut body = SharedTerms::default();
+        for section in profile.body().split(|number| *number == BREAK) {
+            let shared = self.shared(section, counts);
+            body.terms |= shared.terms;
+            body.pairs |= shared.pairs;
+            if shared.terms != 0 {
+                evidence.section = evidence.section.max(self.weight(shared.terms) / total);
+            }
+        }
+        evidence.front_pairs = self.pair_share(described.pairs);
+        evidence.body_pairs = self.pair_share(body.pairs);
+        evidence.coverage = self.weight(described.terms | body.terms) / total;
+        evidence.shared = (described.terms | body.terms).count_ones();
+        for (at, term) in self.terms.iter().enumerate() {
+            if described.terms >> at & 1 == 1 {
+                evidence.rarest = evidence.rarest.max(term.idf / self.unit);
+                if term.verb {
+                    evidence.verbs += term.idf / self.verb_total;
+                }
+            }
+            if term.request && counts[at] > 0 {
+                evidence.request += term.idf * field.saturation(document, f32::from(counts[at]));
+            }
+        }
+        evidence.request /= self.request_total.max(f32::MIN_POSITIVE);
+        if !self.code_words.is_empty() {
+            let has = |word: &&u32| profile.code_words().binary_search(word).is_ok();
+            evidence.code_words = self.code_words.iter().filter(has).count() as f32 / self.code_words.len() as f32;
+        }
+        evidence.triples = self.triple_share(profile.triples());
+        evidence
+    }
+}
+
+impl Evidence {
+    /// Returns the highest of each kind of two.
+    pub fn greatest(self, other: Evidence) -> Evidence {
+        Evidence {
+            short: self.short.max(other.short),
+            long: self.long.max(other.long),
+            name: self.name.max(other.name),
+            clause: self.clause.max(other.clause),
+            triples: self.triples.max(other.triples),
+            section: self.section.max(other.section),
+            ..self
+        }
+    }
+}

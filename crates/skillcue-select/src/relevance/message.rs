@@ -1,0 +1,220 @@
+//! Messages: what a message asks for, apart from what it carries along.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::relevance::evidence::MAX_PAIRS;
+use crate::relevance::language::MessageLanguage;
+use crate::relevance::sequence::{code_words, key, number};
+use crate::relevance::tokens::{Tokenizer, head};
+use crate::relevance::words::{key_of, stem};
+
+/// How many bytes of a message are read, and how many of its terms are weighed.
+const MAX_MESSAGE: usize = 64 * 1024;
+pub(crate) const MAX_TERMS: usize = 128;
+/// Of a request that is longer than this, in bytes, the head and the tail are read.
+const LONG_REQUEST: usize = 600;
+const REQUEST_HEAD: usize = 400;
+const REQUEST_TAIL: usize = 200;
+/// In how many characters of a message triples are looked for.
+const MAX_TRIPLES: usize = 600;
+
+/// Verbs of requests, about 150: what is to be done, apart from what it is to be done with.
+const VERBS: &str = include_str!("verbs.txt");
+
+static VERB_STEMS: LazyLock<std::collections::HashSet<u32>> =
+    LazyLock::new(|| VERBS.split_whitespace().map(|verb| key_of(&stem(verb))).collect());
+
+/// A term of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MessageTerm {
+    /// Its key among the terms of sequences.
+    pub(crate) key: u32,
+    /// How rare it is among all texts.
+    pub(crate) idf: f32,
+    /// Whether it is in the request, and not only in what the message carries along.
+    pub(crate) request: bool,
+    pub(crate) verb: bool,
+}
+
+/// A message, taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Message {
+    /// The terms, each once, in the order of their first appearance; the rarest, if there are many.
+    pub(crate) terms: Vec<MessageTerm>,
+    /// Where a key is in `terms`.
+    at: HashMap<u32, u8>,
+    /// A filter before the map: most terms of a body are not in a message.
+    filter: Vec<u64>,
+    /// Neighbouring terms, and what such a pair is worth.
+    pub(crate) pairs: Vec<(u8, u8, f32)>,
+    /// The sums over all terms: the rarity of all, of those in the request, of verbs, of pairs.
+    pub(crate) total: f32,
+    pub(crate) request_total: f32,
+    pub(crate) verb_total: f32,
+    pub(crate) pair_total: f32,
+    /// The rarity of a word that no skill has.
+    pub(crate) unit: f32,
+    /// The number of different terms.
+    pub(crate) count: usize,
+    pub(crate) code_words: Vec<u32>,
+    /// The triples of characters, as a set of 16-bit numbers, and how many there are.
+    triples: Vec<u64>,
+    pub(crate) triple_count: usize,
+    /// Whether it asks what something is.
+    pub(crate) question: bool,
+    /// Whether it is in a language with spaces that is not English.
+    pub(crate) foreign: bool,
+}
+
+impl Message {
+    /// Takes a message apart. `rarity` returns that of a term, by its key.
+    pub(crate) fn of(text: &str, tokenizer: &mut Tokenizer, unit: f32, rarity: impl Fn(u32) -> f32) -> Message {
+        let text = head(text, MAX_MESSAGE);
+        let language = MessageLanguage::of(text);
+        let request = request(text);
+        let in_request = |at: usize| request.iter().any(|range| range.contains(&at));
+        let mut found: Vec<MessageTerm> = Vec::new();
+        let mut known: HashMap<u32, usize> = HashMap::new();
+        // The terms in order, without compounds.
+        let mut order: Vec<u32> = Vec::new();
+        tokenizer.each(text, &mut |token| {
+            if language.is_function(&text[token.span.clone()].to_lowercase()) {
+                return;
+            }
+            let (key, compound) = key(number(&token));
+            if !compound {
+                order.push(key);
+            }
+            let at = *known.entry(key).or_insert_with(|| {
+                let verb = VERB_STEMS.contains(&token.key);
+                found.push(MessageTerm { key, idf: rarity(token.key), request: false, verb });
+                found.len() - 1
+            });
+            found[at].request |= in_request(token.span.start);
+        });
+        if found.iter().filter(|term| term.request).count() < 2 {
+            found.iter_mut().for_each(|term| term.request = true);
+        }
+        let sum = |of: &dyn Fn(&&MessageTerm) -> bool| found.iter().filter(of).map(|term| term.idf).sum::<f32>();
+        let mut message = Message {
+            unit,
+            total: sum(&|_| true),
+            request_total: sum(&|term| term.request),
+            verb_total: sum(&|term| term.verb),
+            count: found.len(),
+            code_words: code_words(head(text, 8 * 1024)),
+            question: is_question(text),
+            foreign: language.foreign,
+            ..Message::default()
+        };
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        for pair in order.windows(2).take(512).filter(|pair| pair[0] != pair[1]) {
+            if !pairs.contains(&(pair[0], pair[1])) {
+                pairs.push((pair[0], pair[1]));
+            }
+        }
+        if found.len() > MAX_TERMS {
+            found.sort_by(|a, b| b.idf.total_cmp(&a.idf));
+            found.truncate(MAX_TERMS);
+        }
+        message.filter = vec![0; 64];
+        for (at, term) in (0u8..).zip(&found) {
+            message.at.insert(term.key, at);
+            message.filter[(term.key >> 6) as usize & 63] |= 1 << (term.key & 63);
+        }
+        message.terms = found;
+        let idf = |at: u8| message.terms[usize::from(at)].idf;
+        for (a, b) in pairs {
+            let (Some(a), Some(b)) = (message.at.get(&a), message.at.get(&b)) else { continue };
+            if message.pairs.len() < MAX_PAIRS {
+                message.pairs.push((*a, *b, (idf(*a) + idf(*b)) / 2.0));
+            }
+        }
+        message.pair_total = message.pairs.iter().map(|pair| pair.2).sum();
+        message.triples = vec![0; 1024];
+        let mut set = std::mem::take(&mut message.triples);
+        for triple in triples(&text[..text.floor_char_boundary(MAX_TRIPLES)]) {
+            let (word, bit) = (usize::from(triple >> 6), 1 << (triple & 63));
+            message.triple_count += usize::from(set[word] & bit == 0);
+            set[word] |= bit;
+        }
+        message.triples = set;
+        message
+    }
+
+    /// Returns where a key is among the terms.
+    pub(crate) fn position(&self, key: u32) -> Option<u8> {
+        if self.filter[(key >> 6) as usize & 63] & (1 << (key & 63)) == 0 {
+            return None;
+        }
+        self.at.get(&key).copied()
+    }
+
+    /// Returns the share of the message's triples that are among others, each of which is there once.
+    pub(crate) fn triple_share(&self, others: &[u16]) -> f32 {
+        let has = |triple: &&u16| self.triples[usize::from(**triple >> 6)] >> (**triple & 63) & 1 == 1;
+        others.iter().filter(has).count() as f32 / self.triple_count.max(1) as f32
+    }
+}
+
+/// Returns the triples of neighbouring characters of a text in lower case, as hashes.
+pub(crate) fn triples(text: &str) -> impl Iterator<Item = u16> {
+    let (mut a, mut b, mut blank) = (0u32, 0u32, false);
+    text.chars().filter_map(move |char| {
+        let char = if char.is_whitespace() { ' ' } else { char.to_lowercase().next().unwrap_or(char) };
+        if char == ' ' && std::mem::replace(&mut blank, true) {
+            return None;
+        }
+        blank = char == ' ';
+        let c = u32::from(char);
+        let triple = (a != 0).then(|| {
+            let mixed = (a.wrapping_mul(0x9e37_79b1) ^ b).wrapping_mul(0x85eb_ca6b) ^ c;
+            (mixed.wrapping_mul(0xc2b2_ae35) >> 16) as u16
+        });
+        (a, b) = (b, c);
+        triple
+    })
+}
+
+/// Returns the parts of a message that ask for something, without what it carries along: code blocks, addresses, paths,
+/// file names, long quotations; of a long one the head and the tail.
+fn request(text: &str) -> Vec<Range<usize>> {
+    static PAYLOAD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r#"(?s)```.*?(?:```|$)|https?://\S+|[~.]?/?(?:[\w.-]+/)+[\w.-]*|\b[\w-]+\.[a-z]{1,5}\b|["“「][^"”」]{40,}["”」]"#,
+        )
+        .ok()
+    });
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for found in PAYLOAD.as_ref().into_iter().flat_map(|payload| payload.find_iter(text)) {
+        parts.push(start..found.start());
+        start = found.end();
+    }
+    parts.push(start..text.len());
+    let total: usize = parts.iter().map(ExactSizeIterator::len).sum();
+    if total <= LONG_REQUEST {
+        return parts;
+    }
+    let (mut before, mut kept) = (0, Vec::new());
+    for part in parts {
+        let (from, to) = (before, before + part.len());
+        before = to;
+        let first = part.start..part.start + REQUEST_HEAD.saturating_sub(from).min(part.len());
+        let last = part.end - to.saturating_sub(total - REQUEST_TAIL).min(part.len())..part.end;
+        kept.extend([first, last].into_iter().filter(|range| !range.is_empty()));
+    }
+    kept
+}
+
+/// Returns whether a message asks what something is, or for an explanation.
+fn is_question(text: &str) -> bool {
+    static QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^\s*(?:what(?:'s|’s|\s+is|\s+are|\s+does)\b|why\b|who\b|explain\b|tell me\b|difference\b|is\s|are\s|does\s)|^\s*(?:qual|quali|quante?|quanti|che cos|cos'è|perché|qué es|cuál|cuánt|por qué|qu'est|quel|pourquoi|was ist|warum|что такое|почему)\b|是什么|什么是|为什么|有什么区别|란 무엇|뭐야|무엇인|설명해|とは何|って何").ok()
+    });
+    QUESTION.as_ref().is_some_and(|question| question.is_match(text))
+}
