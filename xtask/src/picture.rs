@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_prints_is_text_and_no_markup() {
+    fn output_of_the_program_is_escaped() {
         let drawn = svg(&[vec![Run { text: "<b> & 1 > 0".to_owned(), colour: FOREGROUND, is_bold: false }]]);
         assert!(drawn.contains(">&lt;b&gt; &amp; 1 &gt; 0</text>"), "{drawn}");
     }

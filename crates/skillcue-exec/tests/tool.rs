@@ -113,7 +113,7 @@ fn scripts_are_listed_run_and_reported() {
 }
 
 #[test]
-fn what_a_model_is_shown_is_bounded_and_cannot_break_out() {
+fn output_for_models_is_bounded_and_escaped() {
     let house = house();
     let output = house.call(&json!({"skill_id": "report", "script": "scripts/much.sh"}));
     assert!(output.text.len() < 70_000, "{}", output.text.len());
@@ -123,7 +123,7 @@ fn what_a_model_is_shown_is_bounded_and_cannot_break_out() {
 }
 
 #[test]
-fn what_does_not_run_says_why() {
+fn calls_that_cannot_run_give_the_reason() {
     let house = house();
     let code = |arguments: &Value| {
         let output = house.call(arguments);
@@ -175,7 +175,7 @@ fn only_scripts_of_skills_that_the_session_has_loaded_run() {
 }
 
 #[test]
-fn what_is_granted_is_had() {
+fn granted_variables_reach_the_script() {
     let house = house();
     let asking = house.dir.path().join("asking");
     let dir = skillcue::catalog::SkillDir::open("asking", &asking).unwrap();

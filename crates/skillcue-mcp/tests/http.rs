@@ -166,7 +166,7 @@ async fn both_protocols_are_served() {
 }
 
 #[tokio::test]
-async fn only_those_who_may_are_let_in() {
+async fn tokens_hosts_and_origins_are_checked() {
     let mut options = HttpOptions::default();
     options.token = Some("s3cret".to_owned());
     options.allowed_hosts = vec!["skills.example".to_owned()];
@@ -231,7 +231,7 @@ async fn only_those_who_may_are_let_in() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered() {
+async fn malformed_messages_are_answered() {
     let running = run(HttpOptions::default()).await;
     for (body, code) in [("garbage", -32700), ("", -32700), ("[]", -32600), ("{}", -32600)] {
         let reply = running.ask("POST", "/mcp", &[], body).await;

@@ -25,7 +25,7 @@ fn names(values: &[Value], field: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn says_who_it_is() {
+async fn initialize_names_the_server_and_its_capabilities() {
     let tmp = skills();
     let mut client = Client::connect(&server(tmp.path()));
     let result = client.request("initialize", common::initialize_params()).await;
@@ -170,7 +170,7 @@ async fn prompts_are_listed_and_got() {
 }
 
 #[tokio::test]
-async fn what_is_typed_is_completed() {
+async fn arguments_of_prompts_and_uris_are_completed() {
     let tmp = skills();
     for (name, hint) in [
         ("notes", "[add|remove|list] [file]"),
@@ -438,7 +438,7 @@ fn changed(listing: bool, skills: &[&str]) -> Changes {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_not_told_of() {
+async fn changes_of_unserved_skills_are_not_announced() {
     let tmp = skills();
     let off = "---\nname: off\ndescription: Off.\ndisable-model-invocation: true\nuser-invocable: false\n---\n";
     write(tmp.path(), "off/SKILL.md", off);
@@ -695,7 +695,7 @@ async fn a_call_is_cancelled() {
 }
 
 #[tokio::test]
-async fn whoever_is_gone_cancels_what_runs() {
+async fn a_closed_connection_cancels_its_calls() {
     let odd: Arc<Odd> = Arc::default();
     let mut client = Client::legacy(&odd_server(&odd)).await;
     client.send("tools/call", json!({ "name": "wait" })).await;
@@ -724,7 +724,7 @@ async fn closing_the_pipe_ends_the_server() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_as_json_rpc_says() {
+async fn malformed_messages_get_json_rpc_errors() {
     let tmp = skills();
     let mut client = Client::connect(&server(tmp.path()));
     for (text, code) in [
@@ -765,7 +765,7 @@ async fn a_line_without_bounds_is_refused_and_passed_over() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_not_read_from() {
+async fn a_client_that_does_not_read_is_not_read_from() {
     const ENOUGH: usize = 20_000;
     let tmp = skills();
     let mut client = Client::legacy(&server(tmp.path())).await;

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_marketplace() {
+    fn files_without_a_plugin_list_are_refused() {
         assert!(read("{").is_err());
         assert_eq!(read("[]").unwrap_err(), "`plugins` is no list");
         assert!(read(r#"{"plugins": {}}"#).is_err());

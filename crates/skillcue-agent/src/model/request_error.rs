@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_no_key_and_an_end() {
+    fn shown_answers_are_cut_and_have_no_key() {
         let key = Secret::new("sk-123".to_owned());
         assert_eq!(shown("a sk-123\n\u{1b}[0m b", Some(&key)), "a [key]\\n\\u{1b}[0m b");
         let long = format!("{}sk-123", "ü".repeat(MAX_SAYS - 3));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_valid_stays() {
+    fn a_valid_conversation_is_unchanged() {
         let valid = vec![
             Message::user("a"),
             calls(&["1", "2"]),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_wrongly_is_put_in_order() {
+    fn messages_in_a_wrong_order_are_mended() {
         let (mended, _) = mend(vec![Message::assistant("x"), results(&["9"]), Message::assistant("y")]);
         assert_eq!(mended, [Message::user(LOST), Message::assistant("x\n\ny")]);
         let (mended, _) = mend(vec![Message::user("a"), Message::user("b")]);

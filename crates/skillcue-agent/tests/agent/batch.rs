@@ -139,7 +139,7 @@ async fn a_tools_result_reaches_the_model_byte_for_byte_here_too() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_beside_is_told() {
+async fn a_failing_provider_is_reported_with_its_task() {
     let house = House::new(APIS[0], |_| Reply::text("Yes."));
     let file = house.dir.path().join("no-directory/memory.db");
     std::fs::write(house.dir.path().join("no-directory"), "a file").unwrap();

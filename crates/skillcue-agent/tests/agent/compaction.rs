@@ -198,7 +198,7 @@ async fn results_of_tools_make_room_within_a_turn() {
 }
 
 #[tokio::test]
-async fn what_was_said_first_survives_every_summary() {
+async fn the_first_message_survives_every_summary() {
     for (window, words) in [(3_000, 40), (6_000, 100), (16_000, 150)] {
         let house = House::with(APIS[0], small(window), |received| match is_summary(received) {
             true if received.last_user().contains("swordfish") => Reply::text("The code word is swordfish."),
@@ -219,7 +219,7 @@ async fn what_was_said_first_survives_every_summary() {
 }
 
 #[tokio::test]
-async fn what_loaded_a_skill_is_not_left_out() {
+async fn results_of_load_skill_are_not_left_out() {
     let house = House::with(APIS[1], small(9_000), |received| {
         let path = json!({"skill_id": "greetings", "path": "long.txt"});
         match received.number {
@@ -236,7 +236,7 @@ async fn what_loaded_a_skill_is_not_left_out() {
 }
 
 #[tokio::test]
-async fn what_was_listed_in_this_turn_stays() {
+async fn skills_listed_in_this_turn_survive_compaction() {
     let mut seen = 0;
     for words in (150..1_500).step_by(30) {
         let house = House::with(APIS[0], small(3_000), |received| {
@@ -295,7 +295,7 @@ async fn a_summary_that_is_too_long_itself_is_asked_for_in_parts() {
 }
 
 #[tokio::test]
-async fn what_a_server_counts_refuses_nothing_that_fits() {
+async fn a_wrong_count_of_a_server_refuses_no_message_that_fits() {
     for told in [1_000_000, u64::MAX - 9] {
         let house = House::with(APIS[0], AgentOptions { window: 32_000, ..AgentOptions::default() }, move |received| {
             if received.number == 1 { Reply::text("Hi.").usage(told, 3) } else { Reply::text("Yes.").usage(told, 3) }

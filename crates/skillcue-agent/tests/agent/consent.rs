@@ -191,7 +191,7 @@ async fn no_other_tool_reads_an_unapproved_skill() {
 }
 
 #[tokio::test]
-async fn what_was_approved_is_not_taken_away_again() {
+async fn a_skill_approved_once_is_not_held_back_later() {
     let house = checkout();
     let person = Person::new(Some(Scope::Once));
     let consent = AgentConsent::asking(ConsentPolicy::default(), memory(), Box::new(person));

@@ -86,7 +86,7 @@ async fn one_that_fails_panics_or_hangs_does_not_stop_the_turn() {
 }
 
 #[tokio::test]
-async fn what_goes_into_the_instructions_stays_when_a_later_turn_fails() {
+async fn instructions_of_a_provider_stay_when_it_fails_later() {
     static TURN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     fn once() -> BoxFuture<'static, Result<TurnContext, ProviderError>> {
         if TURN.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { good() } else { fails() }

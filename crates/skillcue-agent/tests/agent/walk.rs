@@ -61,7 +61,7 @@ async fn the_envelope_of_load_skill_reaches_the_model_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn what_was_sent_once_is_sent_again_byte_for_byte() {
+async fn earlier_messages_are_resent_byte_for_byte() {
     for api in APIS {
         let house = House::new(api, |_| Reply::text("Yes."));
         let mut conversation = house.conversation();

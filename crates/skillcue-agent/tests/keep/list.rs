@@ -55,7 +55,7 @@ fn a_list_tells_what_a_session_is_about() {
 }
 
 #[test]
-fn what_a_file_says_is_shown_as_one_line_of_what_can_be_seen() {
+fn listed_sessions_are_one_line_without_controls() {
     let dir = tempfile::tempdir().unwrap();
     let sessions = Sessions::new(dir.path().to_owned());
     let cwd = Some("/home/\u{1b}]0;x\u{7}/a\nb".into());

@@ -33,7 +33,7 @@ const FACTS: &[&str] = &[
 ];
 
 #[test]
-fn what_was_told_is_found() {
+fn facts_are_found_by_their_words() {
     let (_dir, memory) = memory(FACTS);
     for (query, found) in [
         ("What's my name?", "My name is Alice"),
@@ -57,7 +57,7 @@ fn what_was_told_is_found() {
 }
 
 #[test]
-fn what_was_told_in_other_words_is_found() {
+fn facts_are_found_by_questions_in_other_words() {
     let (_dir, memory) = memory(&[]);
     let told = "My name is Alice and I work at Initech as a nurse. I live in Berlin. I am 34. I have two kids. I am allergic \
                 to nuts. I am married to Bob.";
@@ -139,7 +139,7 @@ fn a_general_question_gets_the_newest() {
 }
 
 #[test]
-fn the_same_fact_is_kept_once_and_is_as_new_as_said_last() {
+fn a_repeated_fact_is_kept_once_with_its_last_time() {
     let (_dir, memory) = memory(&["My name is Alice", "I live in Berlin"]);
     let id = memory.remember("  my NAME is\n alice. ", "two", at(60)).unwrap();
     let facts = memory.list(9).unwrap();
@@ -187,7 +187,7 @@ fn stands_in(dir: &Path, word: &str) -> bool {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_from_the_disk() {
+fn forgotten_facts_are_gone_from_the_disk() {
     let (dir, memory) = memory(&["My name is Alice", "I know Zebulon well", "I live in Quixeramobim"]);
     let data = dir.path().join("data");
     let id = memory.recall("Zebulon", 1).unwrap()[0].id;
@@ -289,7 +289,7 @@ fn damage_anywhere_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
+fn databases_of_other_programs_are_left_alone() {
     let dir = scratch();
     let path = dir.path().join("memory.db");
     let connection = rusqlite::Connection::open(&path).unwrap();

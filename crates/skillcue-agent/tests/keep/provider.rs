@@ -32,7 +32,7 @@ fn hold_turn(provider: &mut MemoryProvider, messages: &[Message]) {
 }
 
 #[test]
-fn what_was_said_in_one_session_is_recalled_in_another() {
+fn facts_of_one_session_are_recalled_in_another() {
     let dir = tempfile::tempdir().unwrap();
     let memory = open(dir.path());
     let mut one = provider(&memory, "one", 0);
@@ -58,7 +58,7 @@ fn what_was_said_in_one_session_is_recalled_in_another() {
 }
 
 #[test]
-fn what_stands_in_the_conversation_is_not_repeated() {
+fn facts_in_the_conversation_are_not_repeated() {
     let dir = tempfile::tempdir().unwrap();
     let memory = open(dir.path());
     let mut provider = provider(&memory, "one", 0);
@@ -76,7 +76,7 @@ fn what_stands_in_the_conversation_is_not_repeated() {
 }
 
 #[test]
-fn what_is_recalled_is_bounded() {
+fn recalled_facts_are_bounded() {
     let dir = tempfile::tempdir().unwrap();
     let memory = open(dir.path());
     for number in 0..30 {
@@ -94,7 +94,7 @@ fn what_is_recalled_is_bounded() {
 }
 
 #[test]
-fn what_fails_is_said_and_tried_again() {
+fn a_failed_recall_is_reported_and_retried() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("memory.db");
     std::fs::write(&path, "no database ".repeat(100)).unwrap();
@@ -152,7 +152,7 @@ fn a_fact_is_forgotten_by_a_message() {
 }
 
 #[test]
-fn what_is_told_last_is_remembered_when_the_conversation_is_dropped() {
+fn dropping_the_provider_stores_the_last_facts() {
     let dir = tempfile::tempdir().unwrap();
     let memory = open(dir.path());
     let mut one = provider(&memory, "one", 0);
@@ -170,7 +170,7 @@ fn what_is_told_last_is_remembered_when_the_conversation_is_dropped() {
 }
 
 #[test]
-fn what_cannot_be_remembered_now_is_later() {
+fn facts_that_could_not_be_stored_are_stored_later() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("memory.db");
     std::fs::write(&path, "no database ".repeat(100)).unwrap();

@@ -22,7 +22,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn what_is_saved_is_read_again() {
+fn a_saved_session_is_read_back_whole() {
     let (_dir, sessions) = sessions();
     let records = records();
     let (mut file, created) = sessions.create(about()).unwrap();
@@ -133,7 +133,7 @@ fn a_damaged_line_is_named_and_left_alone() {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_refused() {
+fn files_of_a_newer_version_are_refused() {
     let (_dir, sessions) = sessions();
     let id = session(&sessions, &records());
     let path = sessions.dir().join(format!("{id}.jsonl"));
@@ -174,7 +174,7 @@ fn only_regular_files_are_sessions() {
 }
 
 #[test]
-fn what_cannot_be_saved_leaves_the_file_as_it_was() {
+fn a_failed_append_leaves_the_file_unchanged() {
     let (_dir, sessions) = sessions();
     let (mut file, saved) = sessions.create(about()).unwrap();
     let before = std::fs::read(file.path()).unwrap();

@@ -64,7 +64,7 @@ fn a_line_says_everything_in_order() {
 }
 
 #[test]
-fn what_is_written_is_read_again_without_the_text() {
+fn traces_are_read_back_without_the_text() {
     let dir = tempfile::tempdir().unwrap();
     let tracer = Tracer::new(dir.path().join("a/traces"), false);
     assert!(!tracer.wants_text());

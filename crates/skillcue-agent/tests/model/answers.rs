@@ -280,7 +280,7 @@ async fn many_at_once_are_not_mixed() {
 }
 
 #[tokio::test]
-async fn what_is_heard_is_the_answer() {
+async fn the_deltas_add_up_to_the_answer() {
     let server = Server::start(|_| Reply::text("abc def ghi").in_chunks(1));
     for api in APIS {
         let mut heard = String::new();

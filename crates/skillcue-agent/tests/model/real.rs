@@ -67,7 +67,7 @@ async fn requests_are_taken_and_answers_stream() {
 
 #[tokio::test]
 #[ignore = "needs a model server"]
-async fn what_does_not_fit_is_told_apart() {
+async fn a_message_over_the_window_is_too_long() {
     let messages = [Message::user("All work and no play makes Jack a dull boy. ".repeat(20_000))];
     let request = ModelRequest { system: &[], tools: &[], messages: &messages, max_tokens: Some(8) };
     for api in APIS {

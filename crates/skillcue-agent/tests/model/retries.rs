@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{APIS, ask, model, model_with, say};
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again() {
+async fn passing_errors_are_retried() {
     for api in APIS {
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
             let server = Server::start(move |received| match received.number {
@@ -28,7 +28,7 @@ async fn what_may_pass_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_not() {
+async fn lasting_errors_are_not_retried() {
     for api in APIS {
         for (status, code) in [
             (307, "refused"),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_seen() {
+    fn questions_escape_control_characters() {
         let said = asked(script(), "{\"a\": \"x\u{202e}\\u001b[2J\", \"b\": [1]}");
         assert!(said.starts_with("The model wants to run fill\\u{1b}[2J.py, a script of pdf (source project), with\n"));
         assert!(said.contains("\"a\": \"x\\u{202e}\\u001b[2J\"") && !said.contains('\u{1b}'), "{said}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn questions_report_omitted_arguments() {
         let long = format!("{{\"a\": \"{}\", \"b\": [{}1]}}", "x".repeat(500), "1, ".repeat(20));
         let said = asked(script(), &long);
         assert!(said.contains("x… (5") && said.contains("characters in all)"), "{said}");

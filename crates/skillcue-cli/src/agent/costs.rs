@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved() {
+    fn savings_are_compared_with_eager_loading() {
         let mut sum = CostSum::default();
         sum.skills = 655;
         assert_eq!(saved(&sum), "skills and their tools took 655 tokens");

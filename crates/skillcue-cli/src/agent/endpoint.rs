@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn errors_name_the_missing_setting() {
         let missing = at("", None, None, &[("SKILLCUE_MODEL", "")]).unwrap_err();
         for way in ["model:", "--model NAME", "SKILLCUE_MODEL", "[agent]", "ollama:qwen3", "nothing was sent"] {
             assert!(missing.contains(way), "{way}: {missing}");

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_is_private() {
+    fn the_history_file_is_private() {
         let tmp = tempfile::tempdir().unwrap();
         let file = tmp.path().join("data/skillcue/agent-history");
         make_private(&file).unwrap();

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_commands_nothing() {
+    fn shown_messages_escape_control_characters() {
         let message = Message::Assistant {
             text: "a\u{1b}[2J\n\nb".into(),
             calls: vec![ToolCall { id: "1".into(), name: "load_skill".into(), arguments: "{\n}".into() }],

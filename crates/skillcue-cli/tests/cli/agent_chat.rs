@@ -300,7 +300,7 @@ fn all_that_is_asked_about_can_be_looked_at() {
 }
 
 #[test]
-fn what_is_no_text_or_no_command_is_not_sent() {
+fn invalid_text_and_unknown_commands_are_not_sent() {
     let talk = Talk::new(parrot);
     let mut typist = Typist::at(&talk, &["--no-save"]);
     typist.sees("> ");

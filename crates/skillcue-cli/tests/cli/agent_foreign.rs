@@ -230,7 +230,7 @@ fn skills_of_a_checkout_are_not_shown_before_the_user_agreed() {
 }
 
 #[test]
-fn what_is_the_users_own_needs_no_asking() {
+fn skills_of_the_user_need_no_consent() {
     for way in OWN {
         let talk = Talk::new(nosy(way.id));
         (way.bring)(&talk.sandbox);
@@ -248,7 +248,7 @@ fn what_is_the_users_own_needs_no_asking() {
 }
 
 #[test]
-fn what_a_checkout_brings_runs_nothing() {
+fn scripts_of_a_checkout_do_not_run_unasked() {
     for way in FOREIGN {
         let talk = Talk::new(bold(way.id));
         (way.bring)(&talk.sandbox);

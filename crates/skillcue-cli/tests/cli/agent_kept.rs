@@ -165,7 +165,7 @@ fn a_trace_adds_up() {
 }
 
 #[test]
-fn what_was_said_is_traced_only_when_asked_for() {
+fn messages_are_traced_only_with_trace_text() {
     let talk = Talk::new(reader);
     talk.run(&["--trace-text", "-p", "Say bonjour to Alice"]);
     let id = talk.session();
@@ -198,7 +198,7 @@ fn memory_is_shown_and_forgotten() {
 }
 
 #[test]
-fn what_was_summarised_is_said() {
+fn a_summary_of_the_conversation_is_reported() {
     let talk = Talk::new(|received| {
         if received.system().starts_with("You shorten conversations.") {
             Reply::text("The user counts\nfruit \u{1b}[2J.")

@@ -71,7 +71,7 @@ fn a_message_that_needs_nothing_costs_next_to_nothing() {
 }
 
 #[test]
-fn what_fits_is_documented() {
+fn fitting_skills_are_documented() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["context", "Say bonjour to Alice"]);
     assert!(run.stdout.starts_with("## Relevant Skill Documentation\n\n### hello-extended\n\nBase directory"), "{run}");
@@ -631,7 +631,7 @@ fn a_list_counts_what_it_lists() {
 
 /// Issue 15: of a skill that was left out, only `--json` said why, and "Matching, too" followed nothing.
 #[test]
-fn what_is_left_out_is_named_with_its_reason() {
+fn skills_left_out_are_named_with_the_reason() {
     let sandbox = Sandbox::new();
     for number in 0..8 {
         long(&sandbox, &format!("alpha-{number}"), 30);

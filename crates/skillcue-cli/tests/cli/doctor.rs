@@ -147,7 +147,7 @@ fn the_whole_page() {
 }
 
 #[test]
-fn what_clients_would_leave_out() {
+fn doctor_counts_the_skills_that_clients_leave_out() {
     let sandbox = Sandbox::new();
     for n in 0..200 {
         let text = "Does something that takes a long sentence to say. Use when the user asks for exactly this.";
@@ -226,7 +226,7 @@ fn strict_counts_warnings() {
 }
 
 #[test]
-fn what_is_not_trusted_is_an_error() {
+fn untrusted_servers_are_an_error() {
     let sandbox = Sandbox::with_pdf();
     sandbox.write("work/skillcue.toml", "[[mcp]]\nname = \"acme\"\nurl = \"https://mcp.example.com\"\n");
     let run = sandbox.run(&["doctor", "--json"]);

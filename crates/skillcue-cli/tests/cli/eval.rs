@@ -95,7 +95,7 @@ fn a_list_is_about_one_skill() {
 }
 
 #[test]
-fn what_falls_below_the_bar_is_found_wanting() {
+fn results_below_a_limit_exit_with_1() {
     let sandbox = with_sets();
     let code = |args: &[&str]| {
         let run = sandbox.isolated(&[&["eval", "--mode", "keyword", "lines.jsonl"], args].concat());

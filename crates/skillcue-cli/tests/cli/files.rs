@@ -25,7 +25,7 @@ fn every_file_with_its_size() {
 }
 
 #[test]
-fn what_is_not_listed_is_told() {
+fn omitted_files_are_reported() {
     let sandbox = Sandbox::with_pdf();
     symlink("/etc/passwd", sandbox.path("work/skills/pdf/passwd")).unwrap();
     assert_snapshot!(sandbox.run(&["files", "pdf"]), @r"

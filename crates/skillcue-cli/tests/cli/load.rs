@@ -39,7 +39,7 @@ fn a_body_with_arguments() {
 /// Issue 15: arguments that a body has no place for are appended without a line end, and so was the prompt of the
 /// shell.
 #[test]
-fn what_is_printed_ends_its_line() {
+fn printed_bodies_end_with_a_line_end() {
     let sandbox = Sandbox::new();
     sandbox.skill("work/skills/plain", "Does it. Use when asked.");
     let run = sandbox.run(&["load", "plain", "x"]);

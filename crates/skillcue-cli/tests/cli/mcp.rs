@@ -12,7 +12,7 @@ use crate::Sandbox;
 use crate::sandbox::SETTINGS;
 
 #[test]
-fn what_to_paste() {
+fn print_config_prints_each_clients_snippet() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["--isolated", "--skills-dir", ".", "mcp", "--print-config", "claude", "--http", "8808"]);
     assert_snapshot!(run, @r#"
@@ -590,7 +590,7 @@ fn texts(value: &Value, found: &mut Vec<String>) {
 }
 
 #[test]
-fn what_hides_in_metadata_is_not_served() {
+fn hidden_characters_of_metadata_are_not_served() {
     let sandbox = Sandbox::new();
     let hidden = "\\U000e004f\\u202e\\u200b";
     sandbox.write(

@@ -228,7 +228,7 @@ fn an_installed_skill_is_switched_by_its_name_or_its_address() {
 }
 
 #[test]
-fn what_nothing_was_said_of_is_not_reset() {
+fn reset_reports_skills_that_were_never_switched() {
     let sandbox = with_repository();
     act(&sandbox, &["install", "../repo", "--skill", "pdf"]);
     assert_eq!(act(&sandbox, &["enable", "--reset", "pdf"]).stdout, "pdf  was neither enabled nor disabled\n");
@@ -280,7 +280,7 @@ fn edits_are_seen_and_not_overwritten() {
 }
 
 #[test]
-fn what_is_removed_can_be_had_back_until_the_trash_is_emptied() {
+fn removed_skills_can_be_restored_until_gc() {
     let sandbox = with_repository();
     act(&sandbox, &["install", "../repo", "--enable"]);
     assert_snapshot!(act(&sandbox, &["remove", "pdf"]), @r"
@@ -406,7 +406,7 @@ fn a_plugin_of_a_marketplace() {
 }
 
 #[test]
-fn what_cannot_be_installed_says_why() {
+fn failed_installations_give_the_reason() {
     let sandbox = with_repository();
     sandbox.write("work/none/README.md", "nothing\n");
     sandbox.write("work/broken.zip", "PK\u{3}\u{4} and no more");

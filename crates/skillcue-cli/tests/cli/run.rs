@@ -79,7 +79,7 @@ fn a_result_for_programs() {
 }
 
 #[test]
-fn what_cannot_run_says_why() {
+fn runs_that_cannot_start_give_the_reason() {
     let sandbox = sandbox();
     assert_snapshot!(sandbox.act(&["run", "report", "scripts/cuont.sh"]), @r#"
     exit 1

@@ -185,7 +185,7 @@ fn copies_are_compared() {
 
 /// Issue 15: what a skill brings along to run, what it asks for, and whether people or models may call it were not shown.
 #[test]
-fn what_runs_and_what_it_asks_for() {
+fn programs_and_permissions_are_shown() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "work/skills/weather/SKILL.md",

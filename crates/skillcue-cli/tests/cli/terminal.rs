@@ -117,7 +117,7 @@ fn a_body_does_not_command_the_terminal() {
 }
 
 #[test]
-fn what_a_model_would_get_does_not_command_the_terminal() {
+fn bodies_are_escaped_on_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.write("work/skills/evil/SKILL.md", "---\nname: evil\ndescription: Evil. Use never.\n---\n\u{1b}[2Jgone");
     let run = |args: &[&str]| {

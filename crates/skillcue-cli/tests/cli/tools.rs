@@ -3,7 +3,7 @@ use insta::assert_snapshot;
 use crate::Sandbox;
 
 #[test]
-fn what_models_can_call() {
+fn tools_lists_the_tools_for_models() {
     let sandbox = Sandbox::with_pdf();
     let run = sandbox.isolated(&["--skills-dir", "skills", "tools"]);
     assert_snapshot!(run, @r"

@@ -120,7 +120,7 @@ fn it_ends_with_its_reader() {
 }
 
 #[test]
-fn what_is_installed_and_switched_meanwhile_is_told() {
+fn watch_reports_installed_and_switched_skills() {
     let sandbox = Sandbox::new();
     sandbox.write("repo/plugins/office/.claude-plugin/plugin.json", r#"{"name": "office"}"#);
     sandbox.skill("repo/plugins/office/skills/letter", "Writes letters. Use when asked.");

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_long_as_it_may_be_is_taken() {
+    fn the_longest_name_and_description_are_accepted() {
         assert!(with(|v| v["frontmatter"]["description"] = json!("é".repeat(1024))).is_ok());
         assert!(named(&"a".repeat(64)).is_ok());
     }

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_becomes_a_server() {
+    fn a_configuration_becomes_a_server_spec() {
         let config = server("name = \"acme\"\ncommand = [\"npx\", \"x\"]\ntimeout_ms = 50\n");
         let spec = ServerSpec::from_config(&config, |_| None).unwrap();
         assert_eq!(spec.timeout, Duration::from_millis(50));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn contradictory_configurations_are_refused() {
         for toml in [
             "name = \"a\"",
             "name = \"a\"\nurl = \"https://h\"\ncommand = [\"x\"]",
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_switched_off_need_not_be_complete() {
+    fn disabled_servers_need_not_be_complete() {
         for toml in ["", "command = [\"x\"]\n", "url = \"https://h\"\ntoken_env = \"T\"\n", "timeout_ms = 0\n"] {
             let spec = ServerSpec::from_config(&server(&format!("name = \"a\"\nenabled = false\n{toml}")), |_| None);
             let spec = spec.unwrap();

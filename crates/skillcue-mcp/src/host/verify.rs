@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_front_matter_passes() {
+    fn equal_front_matter_passes() {
         let yaml = "name: a\ndescription: >-\n  Folded\n  text\nversion: 1.10\ncount: 1.0\nhex: 0x1F\nmode: 0o17\nbig: 1e3\n\
             on: true\nnothing:\nquoted: \"5\"\nlist: [a, 2, null]\nmetadata:\n  deep: {x: y}\ndate: 2026-01-02\n";
         let mut listed = json!({
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_file_is_short() {
+    fn problems_of_a_file_are_one_short_line() {
         let uri = format!("skill://{}/SKILL.md", "a".repeat(2000));
         let text = format!("---\n\"{}\\n\": x\n---\n", "k".repeat(5000)).into_bytes();
         let file = |size, digest| RemoteFile { uri: uri.clone(), digest, size };

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_passes_the_check_of_our_own_host() {
+    fn served_front_matter_passes_our_hosts_check() {
         for written in [
             "2.0",
             "2",

@@ -96,7 +96,7 @@ fn a_good_server_is_listed_approved_read_and_cached() {
 }
 
 #[test]
-fn what_is_kept_is_its_owners_alone() {
+fn stored_files_are_private() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
     let (_host, remote, entry) = approved("private", &fake, tmp.path());
@@ -455,7 +455,7 @@ fn it_works_from_many_threads_and_inside_a_runtime() {
 }
 
 #[test]
-fn what_is_not_kept_on_disk_works_all_the_same() {
+fn a_host_without_directories_works() {
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
     let host = McpHost::new([spec("memory", &fake.url)], McpHostOptions::default());
     let remote = host.remotes().remove(0);
@@ -520,7 +520,7 @@ fn changed(fake: &Fake, body: &str) {
 }
 
 #[test]
-fn what_is_approved_elsewhere_reaches_a_host_that_runs() {
+fn consent_given_elsewhere_reaches_a_running_host() {
     // With one cache for both, and with one for each.
     for (label, shared) in [("shared", true), ("apart", false)] {
         let tmp = tempfile::tempdir().unwrap();

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_elsewhere_can_be_left_out() {
+    fn hints_on_refused_entries_name_the_subdirectory_form() {
         for reason in [Refusal::LinkOut("/etc".to_owned()), Refusal::Special("a pipe"), Refusal::Backslash] {
             let error = FetchError::Entry { from: "/x".to_owned(), entry: "docs/link".to_owned(), reason };
             let hint = error.hint().unwrap();

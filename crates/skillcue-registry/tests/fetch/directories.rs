@@ -142,7 +142,7 @@ impl Seam for Writer {
 }
 
 #[test]
-fn what_changes_meanwhile_is_an_error() {
+fn a_file_that_changes_while_copied_is_an_error() {
     let from = source();
     let file = from.path().join("pdf/SKILL.md");
     let done = copy_with(from.path(), &FetchLimits::default(), &Disk::with_seam(Arc::new(Writer(file.clone()))));
@@ -172,7 +172,7 @@ fn a_pipe_put_there_meanwhile_is_refused_too() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn missing_paths_and_files_are_refused() {
     let from = source();
     let error = copy(&from.path().join("missing")).error();
     assert!(error.starts_with("cannot read ") && error.ends_with("missing: no such file or directory"), "{error}");

@@ -271,7 +271,7 @@ fn archives_rules_hold_for_repositories() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn missing_references_and_subdirectories_are_refused() {
     let (repo, _) = history();
     let url = repo.url();
     for reference in ["nothing", "abcdef1234", "1234567890123456789012345678901234567890"] {

@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn what_parses_parses_back(text in prop_oneof![
+    fn parsed_origins_parse_back(text in prop_oneof![
         any::<String>(),
         "(\\./|\\.\\./|/|https://|ssh://git@|git@|file:///)?[a-z@./:%~-]{1,20}(\\.git|\\.zip|\\.tgz)?(//[a-z@%/]{1,8})?(@[a-z@/.0-9-]{1,8})?",
     ]) {

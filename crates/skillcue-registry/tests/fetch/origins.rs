@@ -23,7 +23,7 @@ fn archive(path: &str) -> InstallOrigin {
 }
 
 #[test]
-fn what_is_understood() {
+fn origins_are_parsed() {
     let github = "https://github.com/o/r.git";
     let table = [
         (".", dir("/cwd")),
@@ -83,7 +83,7 @@ fn what_is_understood() {
 }
 
 #[test]
-fn what_is_not_understood() {
+fn malformed_origins_are_refused() {
     for text in [
         "",
         "  ",

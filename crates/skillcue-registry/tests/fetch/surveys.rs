@@ -180,7 +180,7 @@ fn a_marketplace_that_cannot_be_read_does_not_hide_the_skills() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn a_missing_directory_is_unreadable() {
     let found = survey(Path::new("/nonexistent/dir"));
     assert!(found.skills.is_empty());
     assert_eq!(found.problems[0].code, Code::Unreadable);

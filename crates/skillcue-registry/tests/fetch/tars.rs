@@ -36,7 +36,7 @@ fn archives_of_another_program() {
 }
 
 #[test]
-fn devices_pipes_and_what_nobody_knows() {
+fn devices_pipes_and_unknown_entries_are_refused() {
     let unknown = "neither file nor directory nor link";
     for (kind, what) in
         [(b'3', "a device"), (b'4', "a device"), (b'6', "a named pipe"), (b'S', "a file with holes"), (b'V', unknown)]
@@ -145,7 +145,7 @@ fn extended_headers_that_contradict() {
 }
 
 #[test]
-fn what_is_hidden_behind_the_end() {
+fn bytes_behind_the_end_are_refused() {
     let mut tar = Tar::default();
     tar.add(b'0', b"file", b"", 0o644, b"text");
     let whole = tar.done();

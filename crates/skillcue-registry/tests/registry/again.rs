@@ -54,7 +54,7 @@ fn another_reference_or_spelling_is_the_same_origin() {
 }
 
 #[test]
-fn what_is_missing_comes_back_as_it_was() {
+fn reinstalling_missing_files_restores_the_entry() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
@@ -70,7 +70,7 @@ fn what_is_missing_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_has_no_files_is_removed_and_does_not_come_back() {
+fn a_skill_removed_without_files_cannot_be_restored() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["csv", "pdf", "xml"], "");

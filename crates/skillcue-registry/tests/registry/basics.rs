@@ -12,7 +12,7 @@ use skillcue_registry::{
 use crate::support::{chosen, install, is_clean, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
 
 #[test]
-fn what_was_fetched_is_off_until_it_is_enabled() {
+fn installed_skills_are_off_until_enabled() {
     let dir = tempdir();
     let registry = open(&dir.path().join("data/skillcue"));
     assert_eq!(registry.state(), skillcue_registry::RegistryState::default());
@@ -132,7 +132,7 @@ fn a_plugin_is_one_thing_with_many_skills() {
 }
 
 #[test]
-fn what_is_in_the_way_is_not_overwritten() {
+fn an_installed_skill_is_not_overwritten_unasked() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
@@ -246,7 +246,7 @@ fn verify_says_what_has_drifted() {
 }
 
 #[test]
-fn what_was_removed_comes_back_as_it_was() {
+fn restored_skills_are_as_they_were() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["csv", "pdf"], "");

@@ -103,7 +103,7 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
 }
 
 #[test]
-fn what_a_later_version_wrote_is_left_alone() {
+fn files_of_a_newer_version_are_left_alone() {
     for file in ["registry.json", "skillcue.lock", ".registry/journal.json"] {
         let dir = tempdir();
         let registry = open(dir.path());
@@ -119,7 +119,7 @@ fn what_a_later_version_wrote_is_left_alone() {
 }
 
 #[test]
-fn what_later_minor_versions_add_is_kept() {
+fn unknown_fields_are_kept() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");

@@ -98,7 +98,7 @@ fn a_disk_that_becomes_read_only() {
 }
 
 #[test]
-fn what_is_decided_counts_for_readers_before_it_is_done() {
+fn readers_see_a_committed_change_before_it_is_finished() {
     let _alone = alone();
     let dir = tempdir();
     prepare("remove", dir.path());

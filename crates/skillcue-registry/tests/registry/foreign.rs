@@ -60,7 +60,7 @@ fn a_file_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn what_a_file_calls_a_commit_must_be_one() {
+fn commits_in_files_must_be_commit_ids() {
     for (bad, good) in [("--upload-pack=touch /tmp/x", false), ("main", false), ("", false), (&*"a1".repeat(20), true)]
     {
         let dir = tempdir();

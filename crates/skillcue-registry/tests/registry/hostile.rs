@@ -250,7 +250,7 @@ fn a_skill_that_is_a_link_is_moved_and_not_followed() {
 }
 
 #[test]
-fn what_leads_out_is_not_installed() {
+fn links_that_lead_out_are_not_installed() {
     let dir = tempdir();
     let registry = open(dir.path());
     for target in ["/etc/passwd", "../../x", "a/../../x"] {

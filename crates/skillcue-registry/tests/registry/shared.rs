@@ -37,7 +37,7 @@ fn swap(call: &'static str, below: &Path, dir: &Path, victim: &Path) -> (Arc<Swa
 }
 
 #[test]
-fn what_is_removed_is_what_was_opened() {
+fn removing_does_not_follow_a_swapped_link() {
     let (dir, victim) = (tempdir(), tempdir());
     for root in [dir.path().join("tree"), victim.path().to_owned()] {
         std::fs::create_dir_all(root.join("sub")).unwrap();
@@ -59,7 +59,7 @@ fn place_is_link(dir: &Path) -> bool {
 }
 
 #[test]
-fn what_is_moved_does_not_go_through_a_link() {
+fn moving_does_not_follow_a_swapped_link() {
     for call in ["rename", "exchange"] {
         let (dir, victim) = (tempdir(), tempdir());
         let place = RegistryLocation::project(dir.path());

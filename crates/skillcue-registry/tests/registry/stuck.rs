@@ -194,7 +194,7 @@ fn below(path: &Path) -> Disk {
 }
 
 #[test]
-fn what_can_never_be_finished_is_given_up() {
+fn a_change_that_can_never_finish_is_abandoned() {
     let dir = tempdir();
     install(&open(dir.path()), &["pdf", "csv"], "");
     assert_eq!(open(dir.path()).abandon().unwrap(), None);

@@ -148,7 +148,7 @@ fn a_reader_never_misses_a_skill_that_is_updated() {
 }
 
 #[test]
-fn who_waits_too_long_is_told_for_whom() {
+fn a_wait_that_times_out_names_the_locking_process() {
     let dir = tempdir();
     let registry = open(dir.path());
     registry.enable(&["pdf"], true).unwrap();
@@ -162,7 +162,7 @@ fn who_waits_too_long_is_told_for_whom() {
 }
 
 #[test]
-fn what_somebody_is_fetching_is_not_swept() {
+fn staging_of_running_processes_is_not_swept() {
     let _alone = alone();
     let dir = tempdir();
     let (one, other) = (open(dir.path()), open(dir.path()));

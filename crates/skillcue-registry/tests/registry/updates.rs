@@ -84,7 +84,7 @@ fn an_update_to_the_same_is_empty() {
 }
 
 #[test]
-fn what_was_only_edited_here_is_no_update() {
+fn local_edits_are_no_update() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "version: 1\n");

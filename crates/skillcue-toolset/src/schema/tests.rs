@@ -203,7 +203,7 @@ fn types_are_known_and_lists_and_dependencies_count() {
 
 /// A pattern that cannot be compiled makes nothing wrong that may be right, and is reported.
 #[test]
-fn what_cannot_be_checked_refuses_nothing() {
+fn unsupported_patterns_refuse_no_value() {
     let odd = "^(?!x)a"; // Look-ahead, which the linear engine does not have.
     for (schema, reported, fits, refused) in [
         (

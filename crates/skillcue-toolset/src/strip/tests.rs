@@ -42,7 +42,7 @@ fn lines_and_columns_stay_and_the_rest_is_javascript() {
 }
 
 #[test]
-fn what_cannot_be_blanked_has_a_place() {
+fn syntax_that_cannot_be_stripped_has_a_position() {
     for (text, line, column, word) in [
         ("let x =\n  ;", 2, 3, "Unexpected"),
         ("namespace N { export const a = 1 }", 1, 1, "namespace"),

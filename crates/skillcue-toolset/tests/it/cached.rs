@@ -16,7 +16,7 @@ fn files_in(dir: &std::path::Path) -> usize {
 }
 
 #[test]
-fn what_failed_once_is_tried_again() {
+fn a_failed_load_is_retried_after_its_time() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = options();
     options.cache_dir = Some(cache.path().to_path_buf());
@@ -56,7 +56,7 @@ fn a_short_life_is_long_enough_to_fill_the_cache() {
 }
 
 #[test]
-fn what_is_known_needs_no_waiting() {
+fn known_tools_does_not_wait_for_a_load() {
     let slow = "import { Tool } from '@agent/tools';
         await new Promise((go) => setTimeout(go, 1500));
         export const T = [Tool.define('t', { description: 'd', execute: () => 'slow' })];";
@@ -80,7 +80,7 @@ fn what_is_known_needs_no_waiting() {
 }
 
 #[test]
-fn what_a_call_imports_is_watched_too() {
+fn files_imported_by_a_call_are_watched() {
     let text = "import { Tool } from '@agent/tools';
         export const T = [Tool.define('t', { description: 'd', execute: async () => (await import('./late')).said })];";
     let skill = Skill::new(&[("i.ts", text), ("late.ts", "export const said = 'first';")], &["i:T"]);

@@ -50,7 +50,7 @@ fn variables_and_what_is_said() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn unusable_endpoints_are_refused_with_a_hint() {
     let none = Overrides::default();
     let code = |spec: &str, over: &Overrides| resolve(spec, over, &KEYS).unwrap_err().code();
     assert_eq!(code("", &none), "no_model");

@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_said_is_one_line_without_secrets() {
+    fn errors_of_git_are_one_line_without_secrets() {
         let said = b"warning: slow\nfatal: unable to access 'https://me:ghp_x@host/o/r.git/': no\x1b[31m\n\n";
         assert_eq!(stderr_reason(said), "unable to access 'https://…@host/o/r.git/': no\\u{1b}[31m; warning: slow");
         assert_eq!(stderr_reason(b""), "git failed and did not say why");

@@ -77,7 +77,7 @@ fn cancelled_while_the_server_stalls() {
 }
 
 #[test]
-fn what_git_has_started_ends_with_it() {
+fn programs_started_by_git_end_with_it() {
     let repo = Repo::new();
     let (fifo, program) = (repo.dir.path().join("fifo"), repo.dir.path().join("ssh"));
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -147,7 +147,7 @@ fn progress_is_told() {
 }
 
 #[test]
-fn ssh_asks_nobody_unless_told_otherwise() {
+fn ssh_does_not_prompt_unless_configured() {
     let repo = Repo::new();
     let bin = repo.dir.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
