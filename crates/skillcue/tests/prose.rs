@@ -1,8 +1,8 @@
-//! Plain words: the first line of a comment has its own subject, programs are not persons, one name means one type, and
-//! the subjects of commits are short.
+//! Plain words: the first line of a comment has its own subject, the name of a test is a statement, programs are not
+//! persons, one name means one type, and the subjects of commits are short.
 //!
-//! Comments are counted over every Rust file of the repository. Lower the limits when the counts fall, and never raise
-//! them.
+//! Comments and tests are counted over every Rust file of the repository. Lower the limits when the counts fall, and never
+//! raise them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +17,14 @@ const MAX_BARE_BEGINNINGS: usize = 0;
 /// is left is a Unix user of that name, in two lines.
 const MAX_PERSONS: usize = 2;
 
+/// The number of tests that may have a name with one of [`BARE_NAMES`] or [`PERSONS`]: in a list of failures, a name is
+/// all that a reader sees. Write the statement that the test asserts: `a_failed_download_leaves_the_old_version`.
+const MAX_BARE_NAMES: usize = 0;
+
+/// The number of code lines in `src` that may have one of [`PERSONS_IN_TEXTS`]: in the texts of errors and help, too, a
+/// program is named by what it is.
+const MAX_PERSONS_IN_TEXTS: usize = 0;
+
 /// The number of places that a failure names.
 const MAX_SHOWN: usize = 20;
 
@@ -25,6 +33,12 @@ const BARE_BEGINNINGS: &[&str] = &["What", "The same"];
 
 /// The words for persons that comments use for programs.
 const PERSONS: &[&str] = &["nobody", "somebody", "whoever", "anybody", "anyone", "someone", "everybody", "everyone"];
+
+/// The beginnings of a test's name that have no subject of their own.
+const BARE_NAMES: &[&str] = &["what_", "the_same_", "who_", "whoever_"];
+
+/// The words for persons that texts may not use. The others of [`PERSONS`] are words of rules and samples about people.
+const PERSONS_IN_TEXTS: &[&str] = &["nobody", "somebody", "whoever", "anybody"];
 
 /// The longest subject of a commit that tools show whole.
 const MAX_SUBJECT: usize = 72;
@@ -83,24 +97,38 @@ fn prose_is_plain() {
     }
     files.sort();
     assert!(files.len() > 600, "only {} files were found", files.len());
-    let (mut bare, mut persons) = (Vec::new(), Vec::new());
+    let (mut bare, mut persons, mut names, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for file in &files {
         let name = file.strip_prefix(&root).unwrap().display();
         let text = fs::read_to_string(file).unwrap();
-        let mut in_doc = false;
+        let is_src = file.iter().any(|part| part == "src");
+        let (mut in_doc, mut is_test) = (false, false);
         for (number, line) in (1..).zip(text.lines().map(str::trim)) {
             let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
             if !in_doc && doc.is_some_and(is_bare) {
                 bare.push(format!("{name}:{number}"));
             }
             in_doc = doc.is_some();
-            if line.starts_with("//") && has_person(line) {
-                persons.push(format!("{name}:{number}"));
+            if line.starts_with("//") {
+                if has_word(line, PERSONS) {
+                    persons.push(format!("{name}:{number}"));
+                }
+            } else if is_src && has_word(line, PERSONS_IN_TEXTS) {
+                texts.push(format!("{name}:{number}"));
+            }
+            is_test |= line.starts_with("#[test") || line.starts_with("#[tokio::test");
+            if let Some(function) = function_name(line) {
+                if is_test && is_bare_name(function) {
+                    names.push(format!("{name}:{number}: {function}"));
+                }
+                is_test = false;
             }
         }
     }
     check("doc comments begin with \"What\" or \"The same\"", &bare, MAX_BARE_BEGINNINGS);
     check("comment lines have a person for a program", &persons, MAX_PERSONS);
+    check("names of tests are no statement", &names, MAX_BARE_NAMES);
+    check("texts have a person for a program", &texts, MAX_PERSONS_IN_TEXTS);
 }
 
 fn check(what: &str, found: &[String], limit: usize) {
@@ -114,9 +142,20 @@ fn is_bare(line: &str) -> bool {
     BARE_BEGINNINGS.iter().any(|begin| line.trim_start().strip_prefix(begin).is_some_and(ends))
 }
 
-fn has_person(line: &str) -> bool {
+fn has_word(line: &str, words: &[&str]) -> bool {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .any(|word| PERSONS.iter().any(|person| word.eq_ignore_ascii_case(person)))
+        .any(|found| words.iter().any(|word| found.eq_ignore_ascii_case(word)))
+}
+
+/// Returns the name of the function that a line declares.
+fn function_name(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;
+    rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()
+}
+
+/// Returns whether the name of a test begins without a subject, or has a person for a program.
+fn is_bare_name(name: &str) -> bool {
+    BARE_NAMES.iter().any(|begin| name.starts_with(begin)) || name.split('_').any(|word| PERSONS.contains(&word))
 }
 
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
@@ -137,7 +176,9 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn beginnings_and_persons_are_recognised() {
     assert!(is_bare(" What a skill is.") && is_bare(" The same, for two.") && !is_bare(" Whatever it is."));
-    assert!(has_person("// Nobody waits.") && !has_person("// A thread waits."));
+    assert!(has_word("// Nobody waits.", PERSONS) && !has_word("// A thread waits.", PERSONS));
+    assert!(is_bare_name("what_is_valid_stays") && is_bare_name("ssh_asks_nobody") && !is_bare_name("lists_are_whole"));
+    assert_eq!(function_name("async fn ssh_asks() {"), Some("ssh_asks"));
 }
 
 #[test]
