@@ -1,9 +1,10 @@
-//! The commands of README.md and of the guides, run word for word: what a page prints is what its reader sees.
+//! The commands of README.md, the guides and the reference, run word for word: what a page prints is what its reader sees.
 //!
 //! A block ```` ```console ```` holds commands behind `$ `, their further lines behind `> `, and what they print. One shell
 //! runs all blocks of a page, in an empty project below an empty home. A line `…` stands for any lines, `…` at the end of a
-//! line for the rest of it; times, tokens and ids of sessions may differ. A block behind a comment `<!-- not run: REASON -->` is not
-//! run. `UPDATE_PAGES=1` writes what is printed now into the pages.
+//! line for the rest of it; times, tokens and ids of sessions may differ. The lines of a comment `<!-- run first:` make what
+//! a reader has already, and print nothing. A block behind a comment `<!-- not run: REASON -->` is not run. `UPDATE_PAGES=1`
+//! writes what is printed now into the pages.
 
 use std::fs;
 use std::ops::Range;
@@ -12,39 +13,85 @@ use std::process::{Command, Stdio};
 
 use crate::Sandbox;
 
-#[test]
-fn readme() {
-    check("README.md");
+macro_rules! pages {
+    ($($(#[$attribute:meta])* $test:ident: $page:literal,)*) => {
+        $(#[test]
+        $(#[$attribute])*
+        fn $test() {
+            check(&Sandbox::new(), $page);
+        })*
+    };
 }
 
-#[test]
-fn first_ten_minutes() {
-    check("docs/guides/first-ten-minutes.md");
+pages! {
+    readme: "README.md",
+    first_ten_minutes: "docs/guides/first-ten-minutes.md",
+    a_skill_that_fires: "docs/guides/a-skill-that-fires.md",
+    claude_code_and_codex: "docs/guides/claude-code-and-codex.md",
+    running_safely: "docs/guides/running-safely.md",
+    audit: "docs/reference/audit.md",
+    disclosure: "docs/reference/disclosure.md",
+    doctor: "docs/reference/doctor.md",
+    format: "docs/reference/format.md",
+    installing: "docs/reference/installing.md",
+    json: "docs/reference/json.md",
+    matching: "docs/reference/matching.md",
+    mcp: "docs/reference/mcp.md",
+    running: "docs/reference/running.md",
+    tools: "docs/reference/tools.md",
+    #[cfg(feature = "engine")]
+    toolsets: "docs/reference/toolsets.md",
+    validate: "docs/reference/validate.md",
 }
 
+/// The model of this page answers from a script.
 #[test]
-fn a_skill_that_fires() {
-    check("docs/guides/a-skill-that-fires.md");
+#[cfg(feature = "agent")]
+fn agent() {
+    use serde_json::json;
+    use skillcue_scripted::{Reply, Server};
+
+    let server = Server::start(|received| {
+        let message = received.last_user();
+        let reply = match (message.lines().last().unwrap_or_default(), received.new_results().len()) {
+            ("Say bonjour to Alice", 0) => Reply::calls([("c1", "load_skill", json!({"skill_id": "hello-extended"}))]),
+            ("Say bonjour to Alice", 1) if received.tool_results().len() == 1 => {
+                Reply::calls([("c2", "greeting", json!({"language": "French"}))])
+            }
+            ("Say bonjour to Alice", _) => Reply::text("Bonjour, Alice!"),
+            ("Thank you", _) => Reply::text("You are welcome."),
+            ("What is my name?", _) => Reply::text("Your name is Alice."),
+            ("My name is Alice.", _) => Reply::text("Fine."),
+            _ => Reply::text("2+2 is 4."),
+        };
+        reply.usage(650, 5)
+    });
+    let sandbox = Sandbox::new();
+    let settings = format!("[agent]\nmodel = \"ollama:qwen3\"\nbase_url = \"{}/v1\"\n", server.url());
+    sandbox.write(crate::sandbox::SETTINGS, settings);
+    check(&sandbox, "docs/reference/agent.md");
+    assert_eq!(server.refused(), Vec::<String>::new());
 }
 
+/// Every page is one of the tests above, or has no commands; commands are in blocks that are run, or say why not.
 #[test]
-fn claude_code_and_codex() {
-    check("docs/guides/claude-code-and-codex.md");
-}
-
-#[test]
-fn running_safely() {
-    check("docs/guides/running-safely.md");
-}
-
-/// Every guide is one of the tests above, or has no commands.
-#[test]
-fn no_guide_is_forgotten() {
+fn no_page_is_forgotten() {
     let source = include_str!("pages.rs");
-    for entry in fs::read_dir(root().join("docs/guides")).unwrap() {
-        let path = entry.unwrap().path();
-        let (page, name) = (fs::read_to_string(&path).unwrap(), path.file_name().unwrap().to_str().unwrap());
-        assert!(examples(&page).is_empty() || source.contains(&format!("docs/guides/{name}")), "{name} is not run");
+    for dir in ["docs/guides", "docs/reference"] {
+        for entry in fs::read_dir(root().join(dir)).unwrap() {
+            let path = entry.unwrap().path();
+            let page = fs::read_to_string(&path).unwrap();
+            let name = format!("{dir}/{}", path.file_name().unwrap().to_str().unwrap());
+            assert!(examples(&page).is_empty() || source.contains(&name), "{name} is not run");
+            let mut fence = None;
+            for line in page.lines() {
+                if line.starts_with("```") {
+                    fence = if fence.is_none() { Some(line) } else { None };
+                }
+                let is_hidden = line.starts_with("$ ") && fence.is_some_and(|fence| fence != "```console");
+                assert!(!is_hidden, "{name}: write ```console above {line:?}");
+            }
+        }
     }
 }
 
@@ -53,24 +100,28 @@ fn no_guide_is_forgotten() {
 struct Example {
     command: String,
     output: Range<usize>,
+    /// A command in a comment, which readers do not see.
+    is_setup: bool,
 }
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn check(name: &str) {
+fn check(sandbox: &Sandbox, name: &str) {
     let path = root().join(name);
     let page = fs::read_to_string(&path).unwrap();
     let examples = examples(&page);
     assert!(!examples.is_empty(), "{name} has no commands");
-    let printed = run(&examples);
+    let printed = run(sandbox, &examples);
     let mut updated = page.clone();
     let mut wrong = Vec::new();
     for (example, printed) in examples.iter().zip(&printed).rev() {
         let expected = &page[example.output.clone()];
         if !fits(expected, printed) {
-            updated.replace_range(example.output.clone(), printed);
+            if !example.is_setup {
+                updated.replace_range(example.output.clone(), printed);
+            }
             wrong.push(format!("$ {}\n--- {name} says\n{expected}--- it prints\n{printed}", example.command));
         }
     }
@@ -85,19 +136,30 @@ fn check(name: &str) {
 /// Finds the commands of a page.
 fn examples(page: &str) -> Vec<Example> {
     let (mut found, mut at) = (Vec::<Example>::new(), 0);
-    let (mut is_console, mut is_block, mut is_skipped) = (false, false, false);
+    let (mut is_console, mut is_block, mut is_skipped, mut is_setup) = (false, false, false, false);
     for line in page.split_inclusive('\n') {
         let (start, text) = (at, line.trim_end_matches('\n'));
         at += line.len();
-        if text.starts_with("```") {
+        if is_setup {
+            is_setup = text != "-->";
+            if let Some(setup) = found.last_mut().filter(|_| is_setup) {
+                setup.command.push_str(line);
+            }
+        } else if !is_block && text == "<!-- run first:" {
+            is_setup = true;
+            found.push(Example { command: String::new(), output: at..at, is_setup });
+        } else if text.starts_with("```") {
             is_console = !is_block && text == "```console" && !is_skipped;
+            is_skipped &= !is_block;
             is_block = !is_block;
         } else if !is_block && !text.trim().is_empty() {
             is_skipped = text.starts_with("<!-- not run:");
         } else if is_console {
             let last = found.last_mut().filter(|last| last.output.end == start);
             match (text.strip_prefix("$ "), text.strip_prefix("> "), last) {
-                (Some(command), ..) => found.push(Example { command: command.to_owned(), output: at..at }),
+                (Some(command), ..) => {
+                    found.push(Example { command: command.to_owned(), output: at..at, is_setup });
+                }
                 (None, Some(more), Some(last)) if last.output.is_empty() => {
                     last.command = format!("{}\n{more}", last.command);
                     last.output = at..at;
@@ -111,9 +173,8 @@ fn examples(page: &str) -> Vec<Example> {
 }
 
 /// Runs the commands one after the other in one shell.
-fn run(examples: &[Example]) -> Vec<String> {
+fn run(sandbox: &Sandbox, examples: &[Example]) -> Vec<String> {
     const MARK: &str = "\u{1}next\n";
-    let sandbox = Sandbox::new();
     fs::remove_dir(sandbox.path("work/.git")).unwrap();
     let project = sandbox.path("home/project");
     fs::create_dir_all(&project).unwrap();
@@ -130,6 +191,8 @@ fn run(examples: &[Example]) -> Vec<String> {
         .env_clear()
         .env("HOME", sandbox.path("home"))
         .env("TMPDIR", sandbox.path("tmp"))
+        // For the comments that run first.
+        .env("REPOSITORY", root().canonicalize().unwrap())
         .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
         .stdin(Stdio::null())
         .output()
@@ -175,30 +238,64 @@ fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
+        let is_number = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || c == ',')
+        };
+        // A row of tokens, its heading, a bar, or their sum: a skill's path counts, and the temporary directory's length
+        // differs.
+        let is_heading = |word: &str| word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase());
+        let columns = words.iter().filter(|word| is_number(word) || is_heading(word)).count();
+        let is_row = columns >= 8 || line.starts_with("skills and their tools took");
+        if line.contains('░') && words.last().is_some_and(|word| is_number(word)) {
+            out.push_str("BAR\n");
+            continue;
+        }
         for (nth, word) in words.iter().enumerate() {
-            let is_time =
-                words.get(nth + 1).is_some_and(|unit| ["µs", "ms", "s"].contains(unit)) && word.parse::<f64>().is_ok();
-            // A skill's path counts, and the temporary directory's length differs.
-            let is_count = words.get(nth + 1).is_some_and(|unit| ["tokens", "%)"].contains(unit));
-            let is_id = word.len() == 18 && word.starts_with("20") && word.as_bytes()[8] == b'-';
-            out.push_str(match (is_time, is_count, is_id) {
-                (true, ..) => "TIME",
-                (_, true, _) => "N",
-                (.., true) => "ID",
-                _ => word,
-            });
+            let unit = words.get(nth + 1).copied().unwrap_or_default();
+            let mask = if ["µs", "ms", "s"].contains(&unit) && word.parse::<f64>().is_ok() {
+                Some("TIME")
+            } else if ["tokens", "%)"].contains(&unit) || (is_row && is_number(word)) {
+                Some("N")
+            } else {
+                Some(*word).filter(|word| is_row && is_heading(word))
+            };
+            if let Some(mask) = mask {
+                // In a column, the blanks before a number depend on its length.
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push(' ');
+                out.push_str(mask);
+            } else {
+                out.push_str(&without_ids(word));
+            }
             out.push(if nth + 1 == words.len() { '\n' } else { ' ' });
         }
     }
-    out.replace("TIME µs", "TIME").replace("TIME ms", "TIME").replace("TIME s", "TIME")
+    let out = out.replace("TIME µs", "TIME").replace("TIME ms", "TIME").replace("TIME s", "TIME");
+    let mut parts = out.split("\"tokens\":");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| out + "\"tokens\":" + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
+/// Replaces the ids of sessions, times of day and dates: `20261116-1352-egca`, `2026-11-16T13:52:53.384Z`, `2026-11-16`.
+fn without_ids(word: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.');
+    let mut out = String::new();
+    for part in word.split_inclusive(|c: char| !is_part(c)) {
+        let text = part.trim_end_matches(|c: char| !is_part(c));
+        let dashes = text.matches('-').count();
+        let is_mask = text.starts_with("20") && dashes == 2 && [10, 18, 24].contains(&text.len());
+        out.push_str(if is_mask { "ID" } else { text });
+        out.push_str(&part[text.len()..]);
+    }
+    out
 }
 
 #[test]
 fn pages_are_read() {
-    let page = "```sh\n$ no\n```\n\n```console\n$ a <<E\n> b\n> E\nout\n\nmore\n$ c\n```\n<!-- not run: x -->\n```console\n$ d\n```\n";
+    let page = "```sh\n$ no\n```\n\n<!-- run first:\nx\ny\n-->\n```console\n$ a <<E\n> b\n> E\nout\n\nmore\n$ c\n```\n<!-- not run: x -->\n```console\n$ d\n```\n\n```console\n$ e\n```\n";
     let found = examples(page);
     let found: Vec<_> = found.iter().map(|it| (it.command.as_str(), &page[it.output.clone()])).collect();
-    assert_eq!(found, [("a <<E\nb\nE", "out\n\nmore\n"), ("c", "")]);
+    assert_eq!(found, [("x\ny\n", ""), ("a <<E\nb\nE", "out\n\nmore\n"), ("c", ""), ("e", "")]);
     assert!(fits("a · 781 µs\n…\nz…\n", "a · 1.2 ms\nb\nc\nzebra\n"));
     assert!(!fits("a\n…\nz\n", "a\nb\n") && !fits("a\n", "a\nb\n"));
 }
