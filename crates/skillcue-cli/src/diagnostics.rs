@@ -31,8 +31,16 @@ pub(crate) enum Detail {
 
 /// Prints findings on stderr.
 pub(crate) fn print_findings(context: &Context, findings: &[&Diagnostic], detail: Detail) {
+    for remark in finding_remarks(context, findings, detail) {
+        context.terminal.say(&remark);
+    }
+}
+
+/// Returns the remarks about findings: each in full, or, of many, a line each and a summary.
+pub(crate) fn finding_remarks(context: &Context, findings: &[&Diagnostic], detail: Detail) -> Vec<String> {
+    let mut remarks = Vec::new();
     if findings.is_empty() {
-        return;
+        return remarks;
     }
     if detail == Detail::Full || findings.len() <= MAX_IN_FULL || context.verbose() {
         let mut source = SourceFile::default();
@@ -43,25 +51,24 @@ pub(crate) fn print_findings(context: &Context, findings: &[&Diagnostic], detail
                 *count += 1;
                 if *count <= MAX_PER_CODE {
                     // With a blank line below, as each has several.
-                    context.terminal.say(&format!("{}\n", full(context, found, &mut source)));
+                    remarks.push(format!("{}\n", full(context, found, &mut source)));
                 }
             }
             for (code, count) in counts.into_iter().filter(|(_, count)| *count > MAX_PER_CODE) {
                 let place = of_file[0].path.as_deref().map(|path| format!(" in {}", context.short_path(path)));
                 let more =
                     format!("and {} more {code}{}", text::thousands(count - MAX_PER_CODE), place.unwrap_or_default());
-                context.terminal.say(&format!("{}\n", paint(style::DIM, more)));
+                remarks.push(format!("{}\n", paint(style::DIM, more)));
             }
         }
-        return;
+        return remarks;
     }
     // A log has room for a line each, so that a search in it finds the file; a screen has not.
     if !context.terminal.stderr_is_terminal() {
-        for found in findings {
-            context.terminal.say(&text::one_line(&found.to_string()));
-        }
+        remarks.extend(findings.iter().map(|found| text::one_line(&found.to_string())));
     }
-    context.terminal.say(&summary(findings));
+    remarks.push(summary(findings));
+    remarks
 }
 
 /// `12 errors, 3 warnings`

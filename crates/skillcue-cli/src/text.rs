@@ -53,6 +53,12 @@ pub(crate) fn visible(text: &str) -> String {
     escape_hidden(text, &['\n', '\t']).into_owned()
 }
 
+/// Like [`visible`], with a line end at the end: a skill may come from anywhere, and must not control a terminal.
+pub(crate) fn visible_lines(text: &str) -> String {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    visible(text) + end
+}
+
 /// Like [`visible`], for prose, in which one emoji may be made of several, and letters of some scripts are held apart.
 #[cfg(feature = "agent")]
 pub(crate) fn visible_prose(text: &str) -> String {

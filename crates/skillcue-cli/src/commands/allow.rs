@@ -6,10 +6,10 @@ mod skill;
 
 use skillcue::consent::{Consent, Question, Scope};
 
-use crate::commands::read::print_text;
 use crate::consent::{is_current, json, project_named, this_project};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -80,12 +80,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             })?;
             shown.push(remote.instructions(context)?);
         }
-        if context.json() {
-            context.print_json(&shown)?;
-        } else {
-            shown.iter().try_for_each(|shown| print_text(context, &shown.content))?;
-        }
-        return Ok(Outcome::Done);
+        return context.report(Outcome::Done, &shown, || {
+            Printout::bytes(shown.iter().map(|shown| text::visible_lines(&shown.content)).collect::<String>())
+        });
     }
     let wanted = if args.subjects.is_empty() {
         vec![project::wanted(this_project(context)?, context)?]

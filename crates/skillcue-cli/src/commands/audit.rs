@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use serde_json::json;
 use skillcue_audit::{Audit, AuditSeverity, RULES, audit, finding_json, sarif};
 
 use crate::cli::words;
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::ProgressIndicator;
 use crate::registries::finding_lines;
+use crate::report::Printout;
 use crate::skill_file::Targets;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -84,23 +85,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     drop(progress);
     let limit = if args.strict { AuditSeverity::Medium } else { AuditSeverity::High };
     let valid = worst.is_none_or(|worst| worst < limit);
+    let outcome = Outcome::of(valid);
     if args.format == AuditFormat::Sarif {
         let audits: Vec<(PathBuf, Audit)> =
             audits.into_iter().map(|(target, audit)| (context.relative(&target.dir), audit)).collect();
-        context.print_json(&sarif(&audits))?;
-    } else if context.json() || args.format == AuditFormat::Json {
-        let rows: Vec<Value> = audits
-            .iter()
-            .map(|(target, audit)| {
-                json!({"name": target.name, "dir": target.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
-                    "findings": audit.findings.iter().map(finding_json).collect::<Vec<_>>()})
-            })
-            .collect();
-        context.print_json(&json!({"valid": valid, "audits": rows}))?;
-    } else {
-        print_table(&audits, context)?;
+        return outcome.after_printing(context.print_json(&sarif(&audits)));
     }
-    Ok(Outcome::of(valid))
+    let row = |(target, audit): &(AuditTarget, Audit)| {
+        json!({"name": target.name, "dir": target.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
+            "findings": audit.findings.iter().map(finding_json).collect::<Vec<_>>()})
+    };
+    let document = json!({"valid": valid, "audits": audits.iter().map(row).collect::<Vec<_>>()});
+    match args.format {
+        AuditFormat::Json => outcome.after_printing(context.print_json(&document)),
+        _ => context.report(outcome, &document, || printout(&audits)),
+    }
 }
 
 /// Returns the skills and directories to audit, in order.
@@ -162,7 +161,7 @@ fn everything(context: &Context) -> Result<Vec<AuditTarget>, CliError> {
     Ok(targets)
 }
 
-fn print_table(audits: &[(AuditTarget, Audit)], context: &Context) -> Result<(), CliError> {
+fn printout(audits: &[(AuditTarget, Audit)]) -> Printout {
     let mut out = String::new();
     for (target, audit) in audits {
         for finding in &audit.findings {
@@ -170,7 +169,6 @@ fn print_table(audits: &[(AuditTarget, Audit)], context: &Context) -> Result<(),
             out.push('\n');
         }
     }
-    context.terminal.print(&out)?;
     let all = || audits.iter().flat_map(|(_, audit)| &audit.findings);
     let counted = |severity| all().filter(|finding| AuditSeverity::of(finding) == severity).count();
     let found: Vec<String> = [AuditSeverity::High, AuditSeverity::Medium, AuditSeverity::Low]
@@ -182,13 +180,12 @@ fn print_table(audits: &[(AuditTarget, Audit)], context: &Context) -> Result<(),
     let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
     // A directory may hold several skills, or none.
     let dirs: Vec<PathBuf> = audits.iter().map(|(target, _)| target.dir.clone()).collect();
-    context.terminal.say(&format!(
+    Printout::from(out).remark(format!(
         "{found}; {}, {}, {} read",
         text::count(Targets::of(&dirs).files.len(), "skill"),
         text::count(audits.iter().map(|(_, audit)| audit.files).sum::<usize>(), "file"),
         text::bytes(audits.iter().map(|(_, audit)| audit.bytes).sum())
-    ));
-    Ok(())
+    ))
 }
 
 fn rules(context: &Context) -> Result<Outcome, CliError> {

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 use skillcue::Diagnostic;
-use skillcue::tools::{Call, ToolContext, ToolOutput};
+use skillcue::tools::{Call, ToolContext};
 use skillcue_base::ErrorInfo as _;
 use skillcue_exec::ExecError;
 
-use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::ProgressIndicator;
+use crate::report::Printout;
 use crate::turn::json_argument;
 use crate::{Outcome, text};
 
@@ -51,8 +51,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let output = skills.call_tool(&called, &call);
     drop(progress);
     let Some(output) = output else { return Err(unknown_tool(args, &loaded, context)?) };
-    print(&output, context)?;
-    Ok(Outcome::of(!output.is_error))
+    let document = match (&output.structured, output.is_error) {
+        (Some(structured), _) => structured.clone(),
+        (None, true) => json!({"error": output.text}),
+        (None, false) => json!({"output": output.text}),
+    };
+    context.report(Outcome::of(!output.is_error), &document, || Printout::bytes(text::visible_lines(&output.text)))
 }
 
 /// Returns the skill whose tool is meant. None for a tool that is always there, and for one that no skill has.
@@ -80,18 +84,6 @@ fn owner_of_tool(args: &Args, context: &Context) -> Result<Option<String>, CliEr
             Err(CliError::failure("ambiguous", message).help(format!("name one of them: {}", names.join(", "))))
         }
     }
-}
-
-fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
-    if context.json() {
-        let json = match (&output.structured, output.is_error) {
-            (Some(structured), _) => structured.clone(),
-            (None, true) => json!({"error": output.text}),
-            (None, false) => json!({"output": output.text}),
-        };
-        return context.print_json(&json);
-    }
-    print_text(context, &output.text)
 }
 
 /// Returns the error for a build that cannot run toolsets at all, with the words that `tools` has for it.

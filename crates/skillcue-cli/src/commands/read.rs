@@ -47,15 +47,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return Err(CliError::failure("not_text", format!("{:?} is not text, and this is a terminal", args.path))
             .help(format!("`skillcue read {} {} > FILE` saves it", args.name, args.path)));
     };
-    print_text(context, &content)?;
+    context.terminal.print_bytes(text::visible_lines(&content).as_bytes())?;
     Ok(Outcome::Done)
-}
-
-/// Prints a text on a terminal: a skill may come from anywhere, and must not control it.
-pub(crate) fn print_text(context: &Context, content: &str) -> Result<(), CliError> {
-    let mut shown = text::visible(content);
-    if !shown.ends_with('\n') {
-        shown.push('\n');
-    }
-    Ok(context.terminal.print_bytes(shown.as_bytes())?)
 }

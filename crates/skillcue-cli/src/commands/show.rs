@@ -10,8 +10,9 @@ use skillcue_format::{MAX_FILE, Node, split};
 
 use crate::commands::files;
 use crate::context::Context;
-use crate::diagnostics::{Detail, print_findings};
+use crate::diagnostics::{Detail, finding_remarks};
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::skill_json::{SkillJson, SkillPaths};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -40,8 +41,8 @@ struct ShowJson<'s> {
     files: &'s [ListedFile],
     #[serde(serialize_with = "crate::hints::serialize")]
     diagnostics: &'s [&'s Diagnostic],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    places: Vec<PlaceJson>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    places: &'s [PlaceJson],
 }
 
 #[derive(Serialize)]
@@ -66,31 +67,25 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let dir = skill.dir();
     let about = |found: &&Diagnostic| found.path.as_ref().is_some_and(|path| path.starts_with(&dir));
     let diagnostics: Vec<&Diagnostic> = catalog.diagnostics().iter().filter(about).collect();
-    if context.json() {
-        let paths = SkillPaths::of(skill);
-        context.print_json(&ShowJson {
-            skill: SkillJson::of(skill, skill.manifest(), &paths),
-            triggers: skill.manifest().triggers(),
-            raw: skill.raw(),
-            files: &listing.files,
-            diagnostics: &diagnostics,
-            places,
-        })?;
-        return Ok(Outcome::Done);
-    }
-    let hides: Vec<&Skill> =
-        catalog.named(skill.name()).filter(|_| !skill.shadowed()).filter(|it| it.shadowed()).collect();
-    context.terminal.print(&describe(context, skill, &listing, &places, &hides))?;
-    context.terminal.flush()?;
-    for line in files::remarks(&listing) {
-        context.terminal.say(&line);
-    }
-    print_findings(context, &diagnostics, Detail::Full);
-    if context.terminal.stdout_is_terminal() {
+    let paths = SkillPaths::of(skill);
+    let document = ShowJson {
+        skill: SkillJson::of(skill, skill.manifest(), &paths),
+        triggers: skill.manifest().triggers(),
+        raw: skill.raw(),
+        files: &listing.files,
+        diagnostics: &diagnostics,
+        places: &places,
+    };
+    context.report(Outcome::Done, &document, || {
+        let hides: Vec<&Skill> =
+            catalog.named(skill.name()).filter(|_| !skill.shadowed()).filter(|it| it.shadowed()).collect();
         let command = paint(style::COMMAND, format_args!("skillcue load {}", args.name));
-        context.terminal.say(&format!("{command} prints what it says to a model"));
-    }
-    Ok(Outcome::Done)
+        let next = format!("{command} prints what it says to a model");
+        Printout::from(describe(context, skill, &listing, &places, &hides))
+            .remarks(files::remarks(&listing))
+            .remarks(finding_remarks(context, &diagnostics, Detail::Full))
+            .remarks(context.terminal.stdout_is_terminal().then_some(next))
+    })
 }
 
 /// Returns every place of a skill that is in several, compared with the first. Discovery reads no bodies and takes

@@ -16,6 +16,7 @@ use super::install::{Fetcher, short};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{RegistryArgs, finding_lines, registry_of};
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     // Where no file changes, only the commit moves on, which needs no question.
     let (same, mut news): (Vec<UpdatePlan>, Vec<UpdatePlan>) =
         plans.into_iter().partition(|plan| plan.is_empty() && (!args.overwrite_edits || plan.edits.is_empty()));
-    let json_plans = context.json().then(|| json!(news));
+    let updates = json!(news);
     if !context.json() {
         let mut out = String::new();
         for plan in &news {
@@ -101,25 +102,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         news.extend(same);
         registry.apply_updates(news, &options)?;
     }
-    if let Some(plans) = json_plans {
-        let failed: Vec<_> = failed.iter().map(|(name, why)| json!({"name": name, "reason": why.message()})).collect();
-        context.print_json(&json!({"applied": apply, "updates": plans, "failed": failed}))?;
-    } else if apply {
-        context.terminal.say(&format!(
-            "{} updated; `skillcue remove{} --undo` brings the old back",
-            text::count(count, "skill"),
-            if args.registry.project { " --project" } else { "" }
-        ));
-    } else if count > 0 {
-        let project = if args.registry.project { " --project" } else { "" };
-        context.terminal.say(&format!("nothing was changed; `skillcue update{project} --yes` does it"));
-    } else if is_nothing_installed {
-        context.terminal.say("nothing is installed");
-    } else if failed.is_empty() {
-        context.terminal.say("everything is up to date");
-    }
     let left = count > 0 && !apply;
-    Ok(Outcome::of(!left && failed.is_empty()))
+    let reasons: Vec<_> = failed.iter().map(|(name, why)| json!({"name": name, "reason": why.message()})).collect();
+    let document = json!({"applied": apply, "updates": updates, "failed": reasons});
+    context.report(Outcome::of(!left && failed.is_empty()), &document, || {
+        let project = if args.registry.project { " --project" } else { "" };
+        Printout::default().remarks(if apply {
+            let count = text::count(count, "skill");
+            Some(format!("{count} updated; `skillcue remove{project} --undo` brings the old back"))
+        } else if left {
+            Some(format!("nothing was changed; `skillcue update{project} --yes` does it"))
+        } else if is_nothing_installed {
+            Some("nothing is installed".to_owned())
+        } else {
+            failed.is_empty().then(|| "everything is up to date".to_owned())
+        })
+    })
 }
 
 /// Returns why an update is held back, unless an option allows it.
