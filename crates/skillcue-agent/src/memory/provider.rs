@@ -58,6 +58,7 @@ pub struct MemoryProvider {
     clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
     /// How many facts the model has kept in this turn.
     kept: usize,
+    only_recalls: bool,
 }
 
 /// A memory, opened when it is first needed.
@@ -87,13 +88,27 @@ impl MemoryProvider {
     /// fails, the turn goes on without it, and the next one tries again.
     pub fn at(path: PathBuf, session: impl Into<String>) -> MemoryProvider {
         let store = Arc::new(LazyMemory { path, memory: OnceLock::new(), waiting: Mutex::default() });
-        MemoryProvider { store, session: session.into(), clock: Box::new(SystemTime::now), kept: 0 }
+        MemoryProvider {
+            store,
+            session: session.into(),
+            clock: Box::new(SystemTime::now),
+            kept: 0,
+            only_recalls: false,
+        }
     }
 
     /// Takes the time from elsewhere.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> MemoryProvider {
         self.clock = Box::new(clock);
+        self
+    }
+
+    /// Recalls only: messages are not remembered, and the model has no tool to remember. For messages that are no words
+    /// of the user, such as those of a batch.
+    #[must_use]
+    pub fn recalling_only(mut self) -> MemoryProvider {
+        self.only_recalls = true;
         self
     }
 
@@ -171,13 +186,14 @@ impl ContextProvider for MemoryProvider {
             _ => None,
         });
         let Some(text) = text else { return Box::pin(async { Ok(TurnContext::default()) }) };
-        // At once, and not in the future below: an interrupted turn drops that.
-        let message = WaitingMessage { text: text.clone(), session: self.session.clone(), at: (self.clock)() };
-        let mut waiting = skillcue_base::lock(&self.store.waiting);
-        waiting.push(message);
-        let too_many = waiting.len().saturating_sub(MAX_WAITING);
-        waiting.drain(..too_many);
-        drop(waiting);
+        if !self.only_recalls {
+            // At once, and not in the future below: an interrupted turn drops that.
+            let message = WaitingMessage { text: text.clone(), session: self.session.clone(), at: (self.clock)() };
+            let mut waiting = skillcue_base::lock(&self.store.waiting);
+            waiting.push(message);
+            let too_many = waiting.len().saturating_sub(MAX_WAITING);
+            waiting.drain(..too_many);
+        }
         let (shown, store) = (key(&shown_texts(messages)), Arc::clone(&self.store));
         Box::pin(async move {
             let recall = move || {
@@ -198,7 +214,7 @@ impl ContextProvider for MemoryProvider {
     }
 
     fn tools(&self) -> Vec<ToolDefinition> {
-        vec![tool::definition()]
+        if self.only_recalls { Vec::new() } else { vec![tool::definition()] }
     }
 
     fn call_tool<'a>(

@@ -187,3 +187,17 @@ fn facts_that_could_not_be_stored_are_stored_later() {
     let texts: Vec<String> = memory.list(9).unwrap().into_iter().map(|fact| fact.text).collect();
     assert_eq!(texts, ["I live in Berlin", "My name is Alice"]);
 }
+
+#[test]
+fn a_provider_that_only_recalls_stores_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = open(dir.path());
+    memory.remember("My name is Alice", "one", at(0)).unwrap();
+    let mut provider = provider(&memory, "two", 1).recalling_only();
+    assert!(provider.tools().is_empty());
+    hold_turn(&mut provider, &[Message::user("I live in Berlin. Forget that my name is Alice.")]);
+    let context = recall(&mut provider, &[Message::user("What's my name?")]).unwrap();
+    assert!(context.turn.contains("Alice"), "{context:?}");
+    drop(provider);
+    assert_eq!(listed(&memory), [("My name is Alice".to_owned(), at(0), at(0))]);
+}

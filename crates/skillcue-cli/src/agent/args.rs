@@ -36,7 +36,7 @@ pub(crate) struct Args {
     pub(crate) go_on: Option<String>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Remember what you say of yourself, and recall it in later conversations
+    /// Remember what you say of yourself, and recall it in later conversations; a batch only recalls
     #[arg(long, overrides_with = "no_memory")]
     pub(crate) memory: bool,
     /// Neither remember nor recall

@@ -51,6 +51,8 @@ pub(crate) struct AgentSetup {
     pub(crate) runtime: Runtime,
     /// The memory, if it is on; one that cannot be opened is tried again in each turn.
     memory: Option<(PathBuf, Option<Arc<Memory>>)>,
+    /// A batch, whose messages are no words of the user: it recalls facts, and remembers none.
+    is_batch: bool,
     pub(crate) matching: Mode,
     pub(crate) model: String,
     /// The directory that conversations are saved in, if they are.
@@ -118,6 +120,7 @@ impl AgentSetup {
             screen,
             runtime,
             memory,
+            is_batch: args.batch.is_some(),
             matching,
             model: name,
             sessions,
@@ -167,7 +170,7 @@ impl AgentSetup {
                 Some(memory) => MemoryProvider::new(Arc::clone(memory), conversation.id()),
                 None => MemoryProvider::at(file.clone(), conversation.id()),
             };
-            conversation.provider(Box::new(provider));
+            conversation.provider(Box::new(if self.is_batch { provider.recalling_only() } else { provider }));
         }
         conversation
     }

@@ -169,3 +169,21 @@ fn ctrl_c_ends_all_of_them() {
     assert_eq!(answered.len(), 1);
     assert!(lines.iter().all(|line| line["id"] == "quick" || line["error"]["code"] == "cancelled"), "{run}");
 }
+
+#[test]
+fn a_batch_recalls_facts_and_stores_none() {
+    let talk = Talk::new(|received| {
+        Reply::text(if received.last_user().contains("## What the user said before") { "recalled" } else { "no" })
+    });
+    talk.run(&["--memory", "-p", "My name is Alice."]);
+    let file = "{\"message\": \"I live in Berlin.\"}\n{\"message\": \"What's my name?\"}\n";
+    talk.sandbox.write("work/tasks.jsonl", file);
+    let run = talk.run(&["--memory", "--batch", "tasks.jsonl", "--jobs", "1"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    let answers: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&answers[0]["answer"], &answers[1]["answer"]), (&"no".into(), &"recalled".into()), "{run}");
+    let offers = |received: &Received| received.tools().contains(&"remember".to_owned());
+    assert_eq!(talk.server.requests().iter().map(offers).collect::<Vec<_>>(), [true, false, false]);
+    let facts = talk.sandbox.run(&["memory", "--json"]).json();
+    assert_eq!((facts.as_array().unwrap().len(), &facts[0]["text"]), (1, &"My name is Alice.".into()), "{facts}");
+}
