@@ -36,15 +36,13 @@ pub(super) async fn run(
     for (at, call) in calls.iter().enumerate() {
         results[at] = provider_result(conversation, call, options, hooks).await;
     }
+    let provided: Vec<String> = providers::tools(conversation).into_iter().map(|tool| tool.name.into_owned()).collect();
     for loads in [true, false] {
         let is_now = |at: &usize| results[*at].is_none() && (calls[*at].name == "load_skill") == loads;
         let at: Vec<usize> = (0..calls.len()).filter(is_now).collect();
-        let loaded: Arc<[String]> = conversation.loaded().into();
-        let session: Arc<str> = conversation.id().into();
-        let run = |at: usize| {
-            let (call, loaded, session) = (&calls[at], Arc::clone(&loaded), Arc::clone(&session));
-            async move { (at, one(skills, call, loaded, session, hooks).await) }
-        };
+        let (loaded, session) = (conversation.loaded().into(), conversation.id().into());
+        let batch = CallBatch { skills, hooks, loaded, session, provided: &provided };
+        let run = async |at: usize| (at, finished(&calls[at], batch.output(&calls[at]).await, hooks));
         let mut done: Vec<(usize, CallOutcome)> =
             futures_util::stream::iter(at).map(run).buffer_unordered(options.parallel.max(1)).collect().await;
         done.sort_by_key(|(at, _)| *at);
@@ -75,62 +73,64 @@ async fn provider_result(
         }
         Err(why) => failure(&call.name, "invalid_argument", &why),
     };
-    let (id, name) = (call.id.clone(), call.name.clone());
-    let ToolOutput { text, is_error, .. } = output;
-    (hooks.events)(&TurnEvent::Result { id: &id, name: &name, text: &text, is_error });
-    Some(ToolResult { id, name, text, is_error })
+    Some(finished(call, output, hooks).0)
 }
 
-fn failure(tool: &str, code: &str, message: &str) -> ToolOutput {
-    ToolOutput::failure(&format!("tool_result name=\"{}\"", attribute(tool)), code, message)
-}
-
-async fn one(
-    skills: &Arc<Skillcue>,
-    call: &ToolCall,
-    loaded: Arc<[String]>,
-    session: Arc<str>,
-    hooks: &Hooks<'_>,
-) -> CallOutcome {
-    let output = output(skills, call, loaded, session, hooks).await;
+/// Reports the output of a call, and makes its outcome.
+fn finished(call: &ToolCall, output: ToolOutput, hooks: &Hooks<'_>) -> CallOutcome {
     let (id, name) = (call.id.clone(), call.name.clone());
     let ToolOutput { text, is_error, effect, .. } = output;
     (hooks.events)(&TurnEvent::Result { id: &id, name: &name, text: &text, is_error });
     (ToolResult { id, name, text, is_error }, effect)
 }
 
-async fn output(
-    skills: &Arc<Skillcue>,
-    call: &ToolCall,
+fn failure(tool: &str, code: &str, message: &str) -> ToolOutput {
+    ToolOutput::failure(&format!("tool_result name=\"{}\"", attribute(tool)), code, message)
+}
+
+/// Calls that run at the same time, and what they share.
+struct CallBatch<'c> {
+    skills: &'c Arc<Skillcue>,
+    hooks: &'c Hooks<'c>,
     loaded: Arc<[String]>,
     session: Arc<str>,
-    hooks: &Hooks<'_>,
-) -> ToolOutput {
-    let fail = |code: &str, message: &str| failure(&call.name, code, message);
-    if hooks.cancel.is_cancelled() {
-        return fail("cancelled", "The user has interrupted the turn.");
-    }
-    let arguments = match arguments(&call.arguments) {
-        Ok(arguments) => arguments,
-        Err(why) => return fail("invalid_argument", &why),
-    };
-    let read = Arc::new(Call::new(&call.name, arguments));
-    let wanted = PendingCall { call: &read, loaded: &loaded };
-    if let Err(why) = hooks.consent.decide(&session, skills, &wanted, hooks.cancel).await {
-        return fail("declined", &why);
-    }
-    let (known, cancel) = (Arc::clone(skills), hooks.cancel.clone());
-    let run = move || call_tool(&known, &read, &loaded, &session, &cancel);
-    let ended = tokio::select! {
-        ended = tokio::task::spawn_blocking(run) => ended,
-        () = too_late(hooks.cancel) => return fail("cancelled", "The user has interrupted the turn."),
-    };
-    match ended {
-        Ok(Ok(output)) => output,
-        Ok(Err(names)) => fail("not_found", &format!("There is no such tool. There are: {}.", names.join(", "))),
-        Err(error) => {
-            tracing::error!(target: "skillcue::agent", tool = call.name, %error, "a tool panicked");
-            fail("internal", "The tool failed.")
+    /// The names of the tools of context providers.
+    provided: &'c [String],
+}
+
+impl CallBatch<'_> {
+    async fn output(&self, call: &ToolCall) -> ToolOutput {
+        let hooks = self.hooks;
+        let fail = |code: &str, message: &str| failure(&call.name, code, message);
+        if hooks.cancel.is_cancelled() {
+            return fail("cancelled", "The user has interrupted the turn.");
+        }
+        let arguments = match arguments(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => return fail("invalid_argument", &why),
+        };
+        let read = Arc::new(Call::new(&call.name, arguments));
+        let wanted = PendingCall { call: &read, loaded: &self.loaded };
+        if let Err(why) = hooks.consent.decide(&self.session, self.skills, &wanted, hooks.cancel).await {
+            return fail("declined", &why);
+        }
+        let (skills, cancel) = (Arc::clone(self.skills), hooks.cancel.clone());
+        let (loaded, session) = (Arc::clone(&self.loaded), Arc::clone(&self.session));
+        let run = move || call_tool(&skills, &read, &loaded, &session, &cancel);
+        let ended = tokio::select! {
+            ended = tokio::task::spawn_blocking(run) => ended,
+            () = too_late(hooks.cancel) => return fail("cancelled", "The user has interrupted the turn."),
+        };
+        match ended {
+            Ok(Ok(output)) => output,
+            Ok(Err(mut names)) => {
+                names.extend_from_slice(self.provided);
+                fail("not_found", &format!("There is no such tool. There are: {}.", names.join(", ")))
+            }
+            Err(error) => {
+                tracing::error!(target: "skillcue::agent", tool = call.name, %error, "a tool panicked");
+                fail("internal", "The tool failed.")
+            }
         }
     }
 }

@@ -76,3 +76,20 @@ async fn arguments_that_are_no_object_are_refused() {
     assert!(results[0].1.contains("<error code=\"invalid_argument\">"), "{}", results[0].1);
     assert_eq!(Memory::open(&path).unwrap().count().unwrap(), 0);
 }
+
+#[tokio::test]
+async fn the_answer_to_an_unknown_tool_names_it() {
+    for api in APIS {
+        let house = House::new(api, |received| match received.new_results().len() {
+            0 => Reply::calls([("one", "memorise", json!({}))]),
+            _ => Reply::text("Done."),
+        });
+        let memory = Arc::new(Memory::open(&house.dir.path().join("memory.db")).unwrap());
+        let mut conversation = house.conversation();
+        conversation.provider(Box::new(MemoryProvider::new(memory, "test")));
+        house.say(&mut conversation, "Remember it").await.unwrap();
+        let results = house.server.requests()[1].tool_results();
+        assert!(results[0].1.contains("There are: load_skill, "), "{}", results[0].1);
+        assert!(results[0].1.contains(", remember."), "{}", results[0].1);
+    }
+}
