@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use skillcue::consent::{ConsentGate, ConsentStore};
 use skillcue::format::Severity;
 use skillcue::{Builder, Diagnostic, ErrorInfo as _, Skillcue, Source};
 use skillcue_exec::Runner;
-use skillcue_mcp::host::{McpHost as Servers, McpHostOptions, ServerRefresh, ServerSpec};
+use skillcue_mcp::host::{McpHost as Servers, McpHostOptions, ServerSpec};
 
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -168,11 +167,6 @@ impl Host {
     /// Returns the user's own record of what they have allowed.
     pub fn consent_store(&self) -> &ConsentStore {
         &self.store
-    }
-
-    /// Asks servers whose listing is old for their skills, and waits at most so long.
-    pub fn refresh_servers(&self, wait: Duration) -> Result<Vec<ServerRefresh>, HostError> {
-        Ok(self.servers()?.map(|servers| servers.refresh_stale(wait)).unwrap_or_default())
     }
 
     /// Returns the skills, with what servers listed the last time. Looks for them once.

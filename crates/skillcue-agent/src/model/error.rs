@@ -183,6 +183,24 @@ impl fmt::Display for Later {
     }
 }
 
+/// Borrows the number of requests that were made for an error, shared or not; none if none was made.
+macro_rules! attempts {
+    ($error:expr) => {
+        match $error {
+            ModelError::Cancelled | ModelError::Endpoint(_) | ModelError::Client { .. } => None,
+            ModelError::Unreachable { attempts, .. }
+            | ModelError::Auth { attempts, .. }
+            | ModelError::NotFound { attempts, .. }
+            | ModelError::TooLong { attempts, .. }
+            | ModelError::Refused { attempts, .. }
+            | ModelError::Overloaded { attempts, .. }
+            | ModelError::Cut { attempts, .. }
+            | ModelError::Malformed { attempts, .. }
+            | ModelError::TooLarge { attempts, .. } => Some(attempts),
+        }
+    };
+}
+
 impl ModelError {
     /// Returns whether the server refuses the most tokens that its answer was to have.
     pub fn is_about_max_tokens(&self) -> bool {
@@ -191,33 +209,13 @@ impl ModelError {
 
     /// Returns how many requests were made; 0 if none was, or if they were cancelled.
     pub fn attempts(&self) -> u32 {
-        match self {
-            ModelError::Cancelled | ModelError::Endpoint(_) | ModelError::Client { .. } => 0,
-            ModelError::Unreachable { attempts, .. }
-            | ModelError::Auth { attempts, .. }
-            | ModelError::NotFound { attempts, .. }
-            | ModelError::TooLong { attempts, .. }
-            | ModelError::Refused { attempts, .. }
-            | ModelError::Overloaded { attempts, .. }
-            | ModelError::Cut { attempts, .. }
-            | ModelError::Malformed { attempts, .. }
-            | ModelError::TooLarge { attempts, .. } => *attempts,
-        }
+        attempts!(self).copied().unwrap_or(0)
     }
 
     /// Sets how many requests were made.
     pub(super) fn after(mut self, made: u32) -> ModelError {
-        match &mut self {
-            ModelError::Cancelled | ModelError::Endpoint(_) | ModelError::Client { .. } => {}
-            ModelError::Unreachable { attempts, .. }
-            | ModelError::Auth { attempts, .. }
-            | ModelError::NotFound { attempts, .. }
-            | ModelError::TooLong { attempts, .. }
-            | ModelError::Refused { attempts, .. }
-            | ModelError::Overloaded { attempts, .. }
-            | ModelError::Cut { attempts, .. }
-            | ModelError::Malformed { attempts, .. }
-            | ModelError::TooLarge { attempts, .. } => *attempts = made,
+        if let Some(attempts) = attempts!(&mut self) {
+            *attempts = made;
         }
         self
     }

@@ -92,12 +92,7 @@ impl StreamableHttpClient for HttpClient {
             .header(header::ACCEPT, "application/json, text/event-stream")
             .header(header::CONTENT_TYPE, "application/json")
             .body(serde_json::to_vec(&message)?);
-        for (name, value) in custom_headers {
-            request = request.header(name, value);
-        }
-        if let Some(token) = auth_header {
-            request = request.bearer_auth(token);
-        }
+        request = with_headers(request, auth_header, custom_headers);
         let in_session = session_id.is_some();
         if let Some(session) = session_id {
             request = request.header("mcp-session-id", session.as_ref());
@@ -145,15 +140,9 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        let mut request = self.client.delete(uri.as_ref()).header("mcp-session-id", session_id.as_ref());
-        for (name, value) in custom_headers {
-            request = request.header(name, value);
-        }
-        if let Some(token) = auth_header {
-            request = request.bearer_auth(token);
-        }
+        let request = self.client.delete(uri.as_ref()).header("mcp-session-id", session_id.as_ref());
         // A server that keeps sessions for ever harms only itself.
-        request.send().await.map_err(HttpError::Client)?;
+        with_headers(request, auth_header, custom_headers).send().await.map_err(HttpError::Client)?;
         Ok(())
     }
 
@@ -169,6 +158,15 @@ impl StreamableHttpClient for HttpClient {
         // Notifications of the server are not needed: listings have a time to live.
         Err(HttpError::ServerDoesNotSupportSse)
     }
+}
+
+fn with_headers(
+    request: reqwest::RequestBuilder,
+    token: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> reqwest::RequestBuilder {
+    let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+    token.into_iter().fold(request, reqwest::RequestBuilder::bearer_auth)
 }
 
 fn unexpected(status: StatusCode) -> HttpError {

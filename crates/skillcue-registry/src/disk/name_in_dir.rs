@@ -55,18 +55,8 @@ impl<'p> NameInDir<'p> {
 
 /// Returns the permission bits of a new file as a `Mode`.
 pub(super) fn mode(bits: u32) -> Mode {
-    let all = [
-        (0o400, Mode::RUSR),
-        (0o200, Mode::WUSR),
-        (0o100, Mode::XUSR),
-        (0o040, Mode::RGRP),
-        (0o020, Mode::WGRP),
-        (0o010, Mode::XGRP),
-        (0o004, Mode::ROTH),
-        (0o002, Mode::WOTH),
-        (0o001, Mode::XOTH),
-    ];
-    all.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, mode)| mode).collect()
+    // The raw type has 16 bits on some systems, which these nine fit into.
+    Mode::from_bits_truncate((bits & 0o777) as _)
 }
 
 /// Opens a directory in another one to list it; `None` if it is something else, a link for instance.

@@ -192,12 +192,7 @@ pub(super) fn plugin_in(found: &Survey, name: &str) -> Result<Vec<(InstallableKi
     let plugin = found.plugins.iter().filter(here).find(|plugin| plugin.name == name).or_else(|| all.next());
     match plugin {
         Some(plugin) => Ok(parts(plugin)),
-        None if found.skills.iter().any(|skill| skill.valid) => Ok(found
-            .skills
-            .iter()
-            .filter(|skill| skill.valid)
-            .map(|skill| (InstallableKind::Skill, at(&skill.at)))
-            .collect()),
+        None if found.skills.iter().any(|skill| skill.valid) => Ok(valid_skills(&found.skills)),
         None => Err(CliError::failure("no_plugin", format!("where {name:?} should be is no plugin and no skill"))
             .help("the marketplace points to the wrong place; report it to its owner")),
     }
@@ -207,13 +202,12 @@ pub(super) fn plugin_in(found: &Survey, name: &str) -> Result<Vec<(InstallableKi
 fn parts(plugin: &FoundPlugin) -> Vec<(InstallableKind, PathBuf)> {
     match &plugin.at {
         PluginLocation::Here(path) if plugin.has_manifest => vec![(InstallableKind::Plugin, at(path))],
-        _ => plugin
-            .skills
-            .iter()
-            .filter(|skill| skill.valid)
-            .map(|skill| (InstallableKind::Skill, at(&skill.at)))
-            .collect(),
+        _ => valid_skills(&plugin.skills),
     }
+}
+
+fn valid_skills(skills: &[FoundSkill]) -> Vec<(InstallableKind, PathBuf)> {
+    skills.iter().filter(|skill| skill.valid).map(|skill| (InstallableKind::Skill, at(&skill.at))).collect()
 }
 
 fn known_names(known: &[&str]) -> String {
