@@ -190,6 +190,7 @@ const RULES: &[Rule] = &[
             "skillcue-agent/src/trace/",
             "skillcue-cli/src/commands/doctor/machine.rs",
             "skillcue-mcp/src/host/cache.rs",
+            "skillcue-model/src/install_tests.rs",
             "skillcue-model/src/store.rs",
             "skillcue-registry/src/fetch/git/process.rs",
             "skillcue-registry/src/staging.rs",

