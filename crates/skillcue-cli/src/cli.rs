@@ -197,6 +197,8 @@ pub(crate) enum Command {
     Trace(commands::trace::Args),
     /// Show what the agent remembers, and make it forget
     Memory(commands::memory::Args),
+    /// Install the sentence model that finds skills by meaning, show it, remove it
+    Model(commands::model::Args),
     /// Serve the skills to MCP clients, or look at an MCP server
     Mcp(commands::mcp::Args),
     /// Show skills by source, MCP servers, and what is allowed

@@ -23,8 +23,10 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 #[cfg(feature = "agent")]
 pub(crate) mod memory;
-#[cfg(not(all(feature = "agent", feature = "bench")))]
+#[cfg(not(all(feature = "agent", feature = "bench", feature = "semantic")))]
 pub(crate) mod missing;
+#[cfg(feature = "semantic")]
+pub(crate) mod model;
 pub(crate) mod new;
 pub(crate) mod prompt;
 pub(crate) mod read;
@@ -48,6 +50,8 @@ pub(crate) mod why;
 // Commands that were left out of the build say so.
 #[cfg(not(feature = "bench"))]
 pub(crate) use missing::bench;
+#[cfg(not(feature = "semantic"))]
+pub(crate) use missing::model;
 #[cfg(not(feature = "agent"))]
 pub(crate) use missing::{agent, agent as memory, agent as sessions, agent as trace};
 
@@ -77,6 +81,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Sessions(args) => sessions::run(args, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Memory(args) => memory::run(args, context),
+        Command::Model(args) => model::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),

@@ -191,6 +191,8 @@ from_library!(
     skillcue_agent::TraceError,
     skillcue_agent::model::ModelError
 );
+#[cfg(feature = "semantic")]
+from_library!(skillcue_model::SentenceModelError);
 
 impl From<HostError> for CliError {
     fn from(mut error: HostError) -> CliError {

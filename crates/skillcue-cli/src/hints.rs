@@ -29,6 +29,10 @@ fn command(error: &(dyn StdError + 'static)) -> Option<String> {
     if let Some(hint) = of_agent(error) {
         return Some(hint.into_owned());
     }
+    #[cfg(feature = "semantic")]
+    if let Some(hint) = of_sentence_model(error) {
+        return Some(hint.to_owned());
+    }
     if let Some(error) = error.downcast_ref() {
         return of_skill(error);
     }
@@ -205,6 +209,21 @@ fn of_agent(error: &(dyn StdError + 'static)) -> Option<Cow<'static, str>> {
     }
     let hint = "ask for a shorter answer with --max-tokens, or do not say how long it may be";
     error.downcast_ref::<ModelError>()?.is_about_max_tokens().then_some(Cow::Borrowed(hint))
+}
+
+#[cfg(feature = "semantic")]
+fn of_sentence_model(error: &(dyn StdError + 'static)) -> Option<&'static str> {
+    use skillcue_model::SentenceModelError;
+
+    Some(match error.downcast_ref()? {
+        SentenceModelError::Missing { .. } => "`skillcue model install` downloads it, once: 22 MB",
+        SentenceModelError::Damaged { .. } => "`skillcue model install` replaces the files that differ",
+        SentenceModelError::NotInIndex { .. } => "name a mirror of PyPI with --index-url, or none for PyPI itself",
+        SentenceModelError::Download { .. } => {
+            "check the connection and the proxy, then try again; --index-url takes it from a mirror of PyPI"
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -36,3 +36,17 @@ pub(crate) mod bench {
             .help("run `cargo xtask bench` in a checkout of the repository: it builds and runs them"))
     }
 }
+
+/// The sentence model.
+#[cfg(not(feature = "semantic"))]
+pub(crate) mod model {
+    pub(crate) use super::Args;
+    use crate::Outcome;
+    use crate::context::Context;
+    use crate::error::CliError;
+
+    pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
+        Err(CliError::failure("no_semantic", "this program was built without the sentence model")
+            .help("build one with it: `cargo install --path crates/skillcue-cli --features semantic`"))
+    }
+}

@@ -31,6 +31,7 @@ fn help() {
       sessions     List the agent's conversations, show one, remove them
       trace        Show what a conversation cost, by turn and part, and what skills saved
       memory       Show what the agent remembers, and make it forget
+      model        Install the sentence model that finds skills by meaning, show it, remove it
       mcp          Serve the skills to MCP clients, or look at an MCP server
       status       Show skills by source, MCP servers, and what is allowed
       doctor       Check the whole set-up, and report what is wrong with it

@@ -33,6 +33,7 @@ mod list;
 mod load;
 mod man;
 mod mcp;
+mod model;
 mod new;
 mod pages;
 mod prompt;

