@@ -2,7 +2,8 @@
 //!
 //! A text is cleaned, put into lower case and stripped of accents; words end at blanks and around punctuation and
 //! Chinese characters; each word is cut into the longest known pieces from its beginning. The opt-in test compares the
-//! result with the library `tokenizers`, from which it differs in one respect: `[MASK]` in a text is text.
+//! result with the library `tokenizers`. It differs in two respects: `[MASK]` in a text is text, and some characters of
+//! rare scripts are of another kind in the version of Unicode that is used here.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
