@@ -60,8 +60,17 @@ fn one_event_a_disclosure() {
     let (text, trigger) = ("hunter2".to_owned(), "hunter2".to_owned());
     let reason = Reason { kind: ReasonKind::Keyword, trigger, text, span: None, score: 1.5 };
     let (name, reasons) = ("pdf".to_owned(), vec![reason]);
-    let hit =
-        Hit { skill: 0, name, score: 1.5, confidence: 0.9, certainty: 0.9, likelihood: 0.9, mention: None, reasons };
+    let hit = Hit {
+        skill: 0,
+        name,
+        score: 1.5,
+        confidence: 0.9,
+        certainty: 0.9,
+        likelihood: 0.9,
+        mention: None,
+        reasons,
+        ..Hit::default()
+    };
     let selection = Selection { hits: vec![hit], matched: 1, ..Selection::default() };
     let bodies = |_: &Skill| Ok(Arc::from("12345678"));
     let census = Census { visible: 1, triggered: false };

@@ -104,8 +104,8 @@ pub(crate) fn hit(house: &House, name: &str, reasons: Vec<Reason>) -> Hit {
         confidence: 0.9,
         certainty: 0.9,
         likelihood: 0.9,
-        mention: None,
         reasons,
+        ..Hit::default()
     }
 }
 
