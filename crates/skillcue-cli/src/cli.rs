@@ -23,7 +23,7 @@ Examples:
 
 Exit codes: 0 done; 1 failed, or a check failed; 2 wrong usage.
 With --json a command that fails prints {\"error\": {code, message, help}} on stdout.
-SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK set the
+SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS, _FALLBACK and _EAGERNESS set the
 options of that name.";
 
 /// Give a model the right skill at the right moment: find, match, disclose, load and check agent skills.

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use skillcue::select::{Eligibility, Intent, ReasonKind};
-use skillcue::{Explanation, Hit, Mode, Selection};
+use skillcue::disclose::DisclosedSkill;
+use skillcue::select::{Eligibility, Intent, ReasonKind, Thresholds};
+use skillcue::{Decision, Disclosure, Explanation, Hit, Mode, Policy, Selection};
 
 use crate::terminal::{paint, style};
 use crate::text;
@@ -23,12 +24,18 @@ pub(crate) fn of_message(
     mode: Mode,
     columns: usize,
 ) -> String {
-    let request = skillcue::Request::new(message).files(&files.named).nearby(&files.changed);
-    of_selection(message, &skills.select(&request.mode(mode)), columns)
+    let request = || skillcue::Request::new(message).files(&files.named).nearby(&files.changed).mode(mode);
+    of_selection(message, &skills.select(&request()), &skills.disclose(request()), mode, columns)
 }
 
 /// Explains everything that matched.
-pub(crate) fn of_selection(message: &str, found: &Selection, columns: usize) -> String {
+pub(crate) fn of_selection(
+    message: &str,
+    found: &Selection,
+    disclosure: &Disclosure,
+    mode: Mode,
+    columns: usize,
+) -> String {
     let mut out = String::new();
     let shown = &found.hits[..found.hits.len().min(MAX_HITS)];
     marked(&mut out, message, shown.iter(), columns);
@@ -41,6 +48,7 @@ pub(crate) fn of_selection(message: &str, found: &Selection, columns: usize) -> 
     for (rank, hit) in (1..).zip(shown) {
         let _ = writeln!(out, "{rank}. {}", headline(hit));
         reasons(&mut out, hit, columns);
+        decision(&mut out, hit, disclosure, mode);
     }
     if found.matched > shown.len() {
         let more = text::count(found.matched - shown.len(), "more skill");
@@ -50,7 +58,13 @@ pub(crate) fn of_selection(message: &str, found: &Selection, columns: usize) -> 
 }
 
 /// Explains one skill, matched or not.
-pub(crate) fn of_skill(message: &str, explanation: &Explanation, mode: Mode, columns: usize) -> String {
+pub(crate) fn of_skill(
+    message: &str,
+    explanation: &Explanation,
+    disclosure: &Disclosure,
+    mode: Mode,
+    columns: usize,
+) -> String {
     let mut out = String::new();
     marked(&mut out, message, explanation.hit.iter(), columns);
     match explanation.eligibility {
@@ -65,6 +79,7 @@ pub(crate) fn of_skill(message: &str, explanation: &Explanation, mode: Mode, col
         let rank = explanation.before.unwrap_or(0) + 1;
         let _ = writeln!(out, "{rank}. {}", headline(hit));
         reasons(&mut out, hit, columns);
+        decision(&mut out, hit, disclosure, mode);
     } else {
         let _ = writeln!(out, "{} does not match. What it would have taken:", paint(style::NAME, &explanation.name));
     }
@@ -95,6 +110,36 @@ pub(crate) fn of_skill(message: &str, explanation: &Explanation, mode: Mode, col
         let _ = writeln!(out, "{}", paint(style::DIM, line));
     }
     out
+}
+
+/// Writes what a turn shows of a hit's skill, and why.
+fn decision(out: &mut String, hit: &Hit, disclosure: &Disclosure, mode: Mode) {
+    let line = match disclosure.skills.iter().find(|skill| skill.name == hit.name) {
+        Some(skill) => rule(skill, disclosure, mode),
+        None => "not shown: too many skills rank higher, or the answer is about all of them".to_owned(),
+    };
+    let _ = writeln!(out, "   {}", paint(style::DIM, format_args!("→ {line}")));
+}
+
+/// Returns the rule that decided what is shown of a skill, with the numbers that it compared: its body, its name, or
+/// neither.
+pub(crate) fn rule(skill: &DisclosedSkill, disclosure: &Disclosure, mode: Mode) -> String {
+    let Thresholds { body, name } = disclosure.thresholds;
+    let certainty = format!("certainty {:.2}, bodies from {body:.2}", skill.certainty);
+    let likelihood = format!("likelihood {:.2}, names from {name:.2}", skill.likelihood);
+    let why = skill.why.as_deref().map(text::one_line).unwrap_or_default();
+    match skill.decision {
+        _ if skill.reasons.is_empty() && skill.score == 0.0 => "asked for with all others".to_owned(),
+        Decision::Included | Decision::Shortened if disclosure.policy == Policy::Hint && skill.tokens.0 == 0 => {
+            format!("{why}: {certainty}")
+        }
+        Decision::Included | Decision::Shortened if mode == Mode::Keyword => "body: every match by keywords".to_owned(),
+        Decision::Included | Decision::Shortened if skill.certainty < body => "body: called by its name".to_owned(),
+        Decision::Included | Decision::Shortened => format!("body: {certainty}"),
+        Decision::Named => format!("named: {likelihood}; {certainty}"),
+        Decision::Omitted if mode == Mode::Keyword => format!("not shown: {why}"),
+        Decision::Omitted => format!("not shown: {why}; {certainty}; {likelihood}"),
+    }
 }
 
 fn headline(hit: &Hit) -> String {

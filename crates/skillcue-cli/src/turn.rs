@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::str::FromStr;
 
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
@@ -93,6 +94,12 @@ pub(crate) fn json_argument<T: DeserializeOwned>(written: &str, what: &str, exam
 /// parser's advice to write `-- -1`.
 pub(crate) fn whole_number(written: &str) -> Result<usize, String> {
     written.parse().map_err(|_| "write a whole number, 0 or more".to_owned())
+}
+
+/// Parses a number from 0 to 1. Others, such as `nan`, would let everything pass.
+pub(crate) fn share<N: FromStr + PartialOrd + From<u8>>(written: &str) -> Result<N, String> {
+    let share: N = written.parse().map_err(|_| "it is no number".to_owned())?;
+    if (N::from(0)..=N::from(1)).contains(&share) { Ok(share) } else { Err("it is not between 0 and 1".to_owned()) }
 }
 
 /// The words of `--mode`.

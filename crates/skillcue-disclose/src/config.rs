@@ -1,12 +1,15 @@
 //! The configuration of disclosures.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use skillcue_format::Tokens;
+use skillcue_select::Thresholds;
 
+use crate::shortlist::LOAD_ADVICE;
 use crate::{Budget, Counter};
 
 /// The division between the static part of a prompt and the turn.
@@ -135,9 +138,12 @@ pub struct DiscloseConfig {
     pub catalog_share: f64,
     /// Skills whose descriptions are the last to be shortened.
     pub pinned: BTreeSet<String>,
-    /// The certainty from which a skill counts as a match that is selected only for the relevance of its text or for
-    /// recent use.
-    pub min_confidence: f32,
+    /// How readily skills are shown and named, from 0, only what is certain, to 1, everything that matches. The
+    /// [`Thresholds`] follow from it.
+    pub eagerness: f32,
+    /// The last line below skills that are only named, which says how to load one: an embedder in which that is not
+    /// the tool `load_skill` has words of its own.
+    pub load_advice: Cow<'static, str>,
 }
 
 impl Default for DiscloseConfig {
@@ -154,7 +160,8 @@ impl Default for DiscloseConfig {
             window: Tokens(200_000),
             catalog_share: DEFAULT_CATALOG_SHARE,
             pinned: BTreeSet::new(),
-            min_confidence: 0.5,
+            eagerness: Thresholds::DEFAULT_EAGERNESS,
+            load_advice: Cow::Borrowed(LOAD_ADVICE),
         }
     }
 }
@@ -175,7 +182,7 @@ impl DiscloseConfig {
     /// assert_eq!(config.check().unwrap_err().to_string(), "`catalog_share` must be a number from 0 to 1, not 2");
     /// ```
     pub fn check(&self) -> Result<(), DiscloseConfigError> {
-        let numbers = [("catalog_share", self.catalog_share), ("min_confidence", f64::from(self.min_confidence))];
+        let numbers = [("catalog_share", self.catalog_share), ("eagerness", f64::from(self.eagerness))];
         // What is no number is in no range.
         match numbers.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             Some((setting, value)) => Err(DiscloseConfigError { setting, value }),
@@ -249,8 +256,8 @@ mod tests {
             assert_eq!(config(1000, share).catalog_tokens(), Some(Tokens(20)));
             assert_eq!(config(1000, share).check().unwrap_err().setting, "catalog_share");
         }
-        let config = DiscloseConfig { min_confidence: f32::NAN, ..DiscloseConfig::default() };
+        let config = DiscloseConfig { eagerness: f32::NAN, ..DiscloseConfig::default() };
         let error = config.check().unwrap_err().to_string();
-        assert_eq!(error, "`min_confidence` must be a number from 0 to 1, not NaN");
+        assert_eq!(error, "`eagerness` must be a number from 0 to 1, not NaN");
     }
 }

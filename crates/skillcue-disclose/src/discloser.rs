@@ -6,12 +6,13 @@ use std::time::Duration;
 use skillcue_base::visible_line;
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
-use skillcue_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection};
+use skillcue_select::{Census, Grade, Hit, Intent, Mention, Mode, ReasonKind, Selection, Thresholds};
 
 use crate::counter::memo::Memo;
 use crate::documentation::{Documentation, DocumentationScope};
 use crate::names::MAX_NAMES;
 use crate::report::{DisclosedSkill, DisclosureCost, ListOmissions, NOT_ALONE, TOO_WEAK};
+use crate::shortlist::Shortlist;
 use crate::skill_list::{ListStyle, PendingEntry, list_within_limit, shorten};
 use crate::{
     CounterError, Decision, DiscloseConfig, Disclosure, Fallback, ListEntry, Policy, Session, SkillList, Tier,
@@ -29,6 +30,13 @@ pub trait BodySource {
     fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
         let _ = arguments;
         self.body(skill)
+    }
+
+    /// Returns whether a skill may be named though the message does not clearly ask for it. Not one that a person has
+    /// yet to allow: its author would have chosen the words. The default implementation allows all.
+    fn may_suggest(&self, skill: &Skill) -> bool {
+        let _ = skill;
+        true
     }
 }
 
@@ -54,12 +62,14 @@ pub struct Situation<'a> {
     /// The mode in which the message was matched. By keywords alone, skills without triggers cannot be found, and are
     /// listed instead.
     pub mode: Mode,
+    /// The eagerness, if it is not the configuration's: evaluations compare several.
+    pub eagerness: Option<f32>,
 }
 
 impl<'a> Situation<'a> {
     /// Returns the input of a turn without a session, matched in the default mode.
     pub fn new(census: Census, selection: &'a Selection, bodies: &'a dyn BodySource) -> Situation<'a> {
-        Situation { census, selection, closest: &[], bodies, session: None, mode: Mode::default() }
+        Situation { census, selection, closest: &[], bodies, session: None, mode: Mode::default(), eagerness: None }
     }
 }
 
@@ -203,6 +213,7 @@ impl Discloser {
             tokens,
             skills: turn.skills,
             matched: situation.selection.matched.max(situation.selection.hits.len()),
+            thresholds: self.thresholds(situation),
             listed: self.listed(turn.tier),
             elapsed: Duration::ZERO,
         }
@@ -229,14 +240,18 @@ impl Discloser {
             selection.hits.iter().filter_map(|hit| Some((hit, self.visible_skill(hit)?))).collect();
         let named = hits.iter().any(|(hit, _)| hit.mention == Some(Mention::Sigil));
         let intent = if named { Intent::None } else { selection.intent };
-        let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
+        let sure = |(hit, _): &(&Hit, &Skill)| self.grade(hit, situation) == Grade::Body;
         let (sure, unsure): (Vec<_>, Vec<_>) = hits.into_iter().partition(sure);
+        let shortlist = Shortlist::of(self, situation, if sure.is_empty() { &unsure } else { &[] });
         let tier = match intent {
             // With these policies documentation comes by `load_skill`; what there is to see of all skills is the list.
             Intent::All if self.config.policy != Policy::Inject => Tier::Registry,
             Intent::All => Tier::Documentation,
             Intent::Registry => Tier::Registry,
             Intent::None if !sure.is_empty() => Tier::Documentation,
+            Intent::None if !shortlist.candidates.is_empty() => Tier::Shortlist,
+            // All that is likely is known to the model, or must not be named.
+            Intent::None if shortlist.is_any_likely => Tier::Breadcrumb,
             Intent::None => match self.config.fallback {
                 Fallback::None | Fallback::AskUser if census.triggered || situation.mode != Mode::Keyword => {
                     Tier::Breadcrumb
@@ -265,7 +280,8 @@ impl Discloser {
                 skills: report("the policy shows nothing per turn"),
                 overhead: None,
             },
-            (Policy::Hint, Tier::Documentation) => self.hint(&sure, &unsure),
+            (Policy::Hint, Tier::Documentation) => self.hint(situation, &sure, &unsure),
+            (Policy::Hint, Tier::Shortlist) => shortlist.hint(&unsure),
             (Policy::Hint, _) => {
                 let missing = "the stable part omits it to save space; `search_skills` finds it";
                 let why = |name: &str| if is_in(self.prompt(), name) { "the stable part lists it" } else { missing };
@@ -277,7 +293,7 @@ impl Discloser {
                     Intent::All => DocumentationScope::All(self.first_visible(), &sure),
                     _ => DocumentationScope::Matching(&sure),
                 };
-                let beyond = self.beyond(selection);
+                let beyond = self.beyond(situation);
                 Documentation { discloser: self, situation, beyond }.write(&asked, &unsure)
             }
             (Policy::Inject, Tier::Registry) => {
@@ -287,13 +303,13 @@ impl Discloser {
                 let why = |name: &str| if is_in(self.registry(), name) { list } else { missing };
                 TurnText { tier, text, skills: report_each(&why), overhead: None }
             }
+            (Policy::Inject, Tier::Shortlist) => shortlist.write(&unsure),
             (Policy::Inject, _) => {
-                let (count, s) = (census.visible, if census.visible == 1 { "" } else { "s" });
                 let text = match self.config.fallback {
-                    Fallback::AskUser => self.question(situation, &unsure),
-                    _ => format!("[{count} skill{s} available]"),
+                    Fallback::AskUser if !shortlist.is_any_likely => self.question(situation, &unsure),
+                    _ => breadcrumb(census),
                 };
-                let skills = unsure.iter().map(|(hit, _)| self.weak_match(hit)).collect();
+                let skills = unsure.iter().map(|(hit, skill)| shortlist.omitted(hit, skill)).collect();
                 TurnText { tier, text, skills, overhead: None }
             }
         }
@@ -309,19 +325,25 @@ impl Discloser {
 
     /// Reports a hit that is not sure, with the reason: its certainty is too low because it fits too little,
     /// or because others fit as well.
-    pub(crate) fn weak_match(&self, hit: &Hit) -> DisclosedSkill {
-        let why = if hit.confidence >= self.config.min_confidence { NOT_ALONE } else { TOO_WEAK };
+    pub(crate) fn weak_match(&self, hit: &Hit, situation: &Situation<'_>) -> DisclosedSkill {
+        let why = if hit.confidence >= self.thresholds(situation).body { NOT_ALONE } else { TOO_WEAK };
         disclosed(hit, Decision::Omitted, Some(why.to_owned()))
     }
 
-    fn is_sure(&self, hit: &Hit) -> bool {
-        hit.is_sure(self.config.min_confidence)
+    fn thresholds(&self, situation: &Situation<'_>) -> Thresholds {
+        Thresholds::of(situation.eagerness.unwrap_or(self.config.eagerness))
+    }
+
+    /// Returns the part of a hit's skill that is worth its tokens.
+    pub(crate) fn grade(&self, hit: &Hit, situation: &Situation<'_>) -> Grade {
+        hit.grade(situation.mode, &self.thresholds(situation))
     }
 
     /// Returns how many skills match beside the hits of a selection. If one of the hits is weak, the skills after them
     /// are at least as weak, and do not count as matches.
-    fn beyond(&self, selection: &Selection) -> usize {
-        let sure = selection.hits.iter().all(|hit| self.is_sure(hit));
+    fn beyond(&self, situation: &Situation<'_>) -> usize {
+        let selection = situation.selection;
+        let sure = selection.hits.iter().all(|hit| self.grade(hit, situation) == Grade::Body);
         if sure { selection.matched.saturating_sub(selection.hits.len()) } else { 0 }
     }
 
@@ -337,7 +359,7 @@ impl Discloser {
         let mut turn =
             Documentation { discloser: self, situation, beyond: 0 }.write(&DocumentationScope::Matching(&hidden), &[]);
         if self.config.policy == Policy::Hint && !open.is_empty() {
-            let hint = self.hint(&open, unsure);
+            let hint = self.hint(situation, &open, unsure);
             turn.overhead = turn.overhead.map(|overhead| overhead + self.counter.count(&hint.text));
             turn.text.push_str("\n\n");
             turn.text.push_str(&hint.text);
@@ -351,15 +373,14 @@ impl Discloser {
     }
 
     /// Makes one line that names the best matches and why.
-    fn hint(&self, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> TurnText {
+    fn hint(&self, situation: &Situation<'_>, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> TurnText {
         let most = if self.config.max_skills == 0 { MAX_NAMES } else { self.config.max_skills.min(MAX_NAMES) };
-        let named: Vec<String> = sure.iter().take(most).map(|(hit, _)| name_with_reason(hit)).collect();
-        let text = format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "));
+        let text = hint_line(sure.iter().take(most).map(|(hit, _)| *hit));
         let decide = |(rank, (hit, _)): (usize, &(&Hit, &Skill))| {
             let (decision, why) = match rank {
                 _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
                 _ if rank < sure.len() => (Decision::Omitted, "the hint names only the best"),
-                _ => return self.weak_match(hit),
+                _ => return self.weak_match(hit, situation),
             };
             disclosed(hit, decision, Some(why.to_owned()))
         };
@@ -401,11 +422,25 @@ pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> D
         decision,
         score: hit.score,
         confidence: hit.confidence,
+        certainty: hit.certainty,
+        likelihood: hit.likelihood,
         reasons: hit.reasons.clone(),
         tokens: Tokens(0),
         why,
         shown_text: None,
     }
+}
+
+/// Returns the line that says how many skills there are.
+pub(crate) fn breadcrumb(census: Census) -> String {
+    let s = if census.visible == 1 { "" } else { "s" };
+    format!("[{} skill{s} available]", census.visible)
+}
+
+/// Returns one line that names skills and why.
+pub(crate) fn hint_line<'h>(hits: impl Iterator<Item = &'h Hit>) -> String {
+    let named: Vec<String> = hits.map(name_with_reason).collect();
+    format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "))
 }
 
 /// The number of characters of a message that a hint repeats as the reason for a skill.
@@ -430,7 +465,7 @@ fn name_with_reason(hit: &Hit) -> String {
 }
 
 /// Returns the list entry of a skill.
-fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &DiscloseConfig) -> PendingEntry<'c> {
+pub(crate) fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &DiscloseConfig) -> PendingEntry<'c> {
     let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
     let (id, source) = (skill.name().into(), skill.source());
     if let Some(summary) = skill.summary()

@@ -80,7 +80,7 @@ impl<'a> Documentation<'a> {
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
         if !all {
-            skills.extend(unsure.iter().map(|(hit, _)| self.discloser.weak_match(hit)));
+            skills.extend(unsure.iter().map(|(hit, _)| self.discloser.weak_match(hit, self.situation)));
         }
         TurnText { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
     }
@@ -181,6 +181,8 @@ impl<'a> Documentation<'a> {
                 decision,
                 score: 0.0,
                 confidence: 0.0,
+                certainty: 0.0,
+                likelihood: 0.0,
                 reasons: Vec::new(),
                 tokens,
                 why,

@@ -25,6 +25,7 @@ mod documentation;
 mod names;
 mod report;
 mod session;
+mod shortlist;
 mod skill_list;
 
 pub use budget::{Allotment, Budget, Fragment};
@@ -37,6 +38,7 @@ pub use discloser::{BodySource, Discloser, Situation};
 pub use documentation::DOCUMENTATION_HEADING;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
 pub use session::{Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill};
+pub use shortlist::{LOAD_ADVICE, SHORTLIST_HEADING};
 pub use skill_list::{ListEntry, SkillList, prompt_section};
 pub use skillcue_format::Tokens;
 pub use skillcue_select::Census;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use skillcue_format::Tokens;
-use skillcue_select::Reason;
+use skillcue_select::{Reason, Thresholds};
 
 use crate::{Policy, SkillList};
 
@@ -16,6 +16,9 @@ pub enum Tier {
     Nothing,
     /// The number of skills, because none fits.
     Breadcrumb,
+    /// A line for each of the few skills that are likely to fit, because none is sure to. Its number is that of the
+    /// registry.
+    Shortlist,
     /// A line for each skill.
     Registry,
     /// The documentation of the skills that fit, or of all if they are asked for.
@@ -25,7 +28,12 @@ pub enum Tier {
 impl Tier {
     /// Returns the tier's number, from 0 to 3.
     pub fn number(self) -> u8 {
-        self as u8
+        match self {
+            Tier::Nothing => 0,
+            Tier::Breadcrumb => 1,
+            Tier::Shortlist | Tier::Registry => 2,
+            Tier::Documentation => 3,
+        }
     }
 }
 
@@ -43,6 +51,8 @@ pub enum Decision {
     Included,
     /// The beginning of the text is in context, with a line that says so.
     Shortened,
+    /// The skill's name and its brief description are in context, and not its text.
+    Named,
     /// The text is not in context.
     Omitted,
 }
@@ -64,6 +74,8 @@ pub struct Disclosure {
     pub skills: Vec<DisclosedSkill>,
     /// The number of skills that matched in all.
     pub matched: usize,
+    /// The certainty from which bodies were shown, and the likelihood from which skills were named.
+    pub thresholds: Thresholds,
     /// The omissions of the list of skills: of that in the stable part, or of the registry.
     #[serde(skip_serializing_if = "is_complete")]
     pub listed: Arc<ListOmissions>,
@@ -186,8 +198,12 @@ pub struct DisclosedSkill {
     pub decision: Decision,
     /// The score: how well the skill fits.
     pub score: f32,
-    /// The certainty that it is the right skill, from 0 to 1.
+    /// How likely it is to fit, from 0 to 1.
     pub confidence: f32,
+    /// How likely it is to be the one that the message needs: the number that decides whether its body is shown.
+    pub certainty: f32,
+    /// How likely it is that naming it helps: the number that decides whether it is named.
+    pub likelihood: f32,
     /// The reasons for the score.
     pub reasons: Vec<Reason>,
     /// The cost of the skill's text this turn.

@@ -93,7 +93,7 @@ impl ListStyle {
     }
 
     /// Appends one skill.
-    fn write(self, out: &mut String, id: &str, description: &str) {
+    pub(crate) fn write(self, out: &mut String, id: &str, description: &str) {
         match self {
             ListStyle::Prompt => {
                 out.push_str("  <skill>\n    <id>");
@@ -120,7 +120,7 @@ impl ListStyle {
     }
 
     /// Returns the cost of one skill, in 64ths of a token.
-    fn cost(self, id: &str, description: &str, counter: &dyn TokenCounter, scratch: &mut String) -> usize {
+    pub(crate) fn cost(self, id: &str, description: &str, counter: &dyn TokenCounter, scratch: &mut String) -> usize {
         scratch.clear();
         self.write(scratch, id, description);
         counter.count_64ths(scratch)
@@ -181,7 +181,7 @@ pub(crate) struct PendingEntry<'a> {
 }
 
 impl PendingEntry<'_> {
-    fn prepare(&mut self) {
+    pub(crate) fn prepare(&mut self) {
         if self.is_whole {
             self.entry.description = Cow::Owned(brief(&self.entry.description).into_owned());
             self.is_whole = false;

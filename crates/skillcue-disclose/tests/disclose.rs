@@ -11,5 +11,7 @@ mod house;
 mod properties;
 #[path = "disclose/session.rs"]
 mod session;
+#[path = "disclose/shortlist.rs"]
+mod shortlist;
 #[path = "disclose/vectors.rs"]
 mod vectors;

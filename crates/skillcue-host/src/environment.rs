@@ -35,7 +35,8 @@ pub struct Environment {
     pub no_cache: bool,
     /// `$SKILLCUE_CONFIG`
     pub config: Option<PathBuf>,
-    /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or `$SKILL_MATCHING_MODE` and its kin.
+    /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or `$SKILL_MATCHING_MODE` and its kin; and
+    /// `$SKILLCUE_EAGERNESS`.
     pub select: SelectSection,
     /// The directory for temporary files, if not the default one.
     pub temporary: Option<PathBuf>,
@@ -142,6 +143,9 @@ const SELECTION: [[&str; 2]; 3] = [
     ["SKILLCUE_FALLBACK", "SKILL_FALLBACK_MODE"],
 ];
 
+/// The variable for the eagerness, which has one name only.
+const EAGERNESS: &str = "SKILLCUE_EAGERNESS";
+
 /// Reads the settings of selection from variables. A value that means nothing is an error, never ignored.
 fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSection, HostError> {
     let set = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, variable(name)?)));
@@ -156,7 +160,14 @@ fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSectio
         mode: choice(mode, &modes)?,
         max_skills: max_skills.transpose()?,
         fallback: choice(fallback, &fallbacks)?,
+        eagerness: variable(EAGERNESS).map(|value| share(EAGERNESS, &value)).transpose()?,
     })
+}
+
+/// Returns the number from 0 to 1 that a variable is set to.
+fn share(name: &str, value: &OsStr) -> Result<f32, HostError> {
+    let number = value.to_str().and_then(|value| value.parse().ok());
+    number.filter(|number| (0.0..=1.0).contains(number)).ok_or_else(|| wrong(name, value, "a number from 0 to 1"))
 }
 
 /// Returns the meaning of the word that a variable is set to.
@@ -255,8 +266,12 @@ mod tests {
         assert_eq!(none, SelectSection::default());
         for names in [SELECTION.map(|names| names[0]), SELECTION.map(|names| names[1])] {
             let set = [(names[0], "Keyword"), (names[1], "5"), (names[2], "ask_user")];
-            let expected =
-                SelectSection { mode: Some(Mode::Keyword), max_skills: Some(5), fallback: Some(Fallback::AskUser) };
+            let expected = SelectSection {
+                mode: Some(Mode::Keyword),
+                max_skills: Some(5),
+                fallback: Some(Fallback::AskUser),
+                eagerness: None,
+            };
             assert_eq!(read(&set).unwrap().select, expected);
             for name in names {
                 let error = Environment::new(None, vec![(name.into(), "many".into())]).unwrap_err();
@@ -269,6 +284,16 @@ mod tests {
         let both = [("SKILL_MATCHING_MODE", "keyword"), ("SKILLCUE_MODE", "hybrid")];
         assert_eq!(read(&both).unwrap().select.mode, Some(Mode::Hybrid));
         assert_eq!(read(&[("SKILLCUE_FALLBACK", "show-all")]).unwrap().select.fallback, Some(Fallback::ShowAll));
+    }
+
+    #[test]
+    fn the_eagerness_is_a_share() {
+        assert_eq!(read(&[("SKILLCUE_EAGERNESS", "0.7")]).unwrap().select.eagerness, Some(0.7));
+        for value in ["1.5", "-0.1", "nan", "much"] {
+            let error = Environment::new(None, vec![(EAGERNESS.into(), value.into())]).unwrap_err();
+            assert_eq!(error.message(), format!("SKILLCUE_EAGERNESS is `{value}`"));
+            assert_eq!(error.hint().as_deref(), Some("set it to a number from 0 to 1, or unset it"));
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ fn host(home: &Path, config: &str) -> Host {
 #[test]
 fn the_configuration_counts_unless_a_request_says_otherwise() {
     let home = tempfile::tempdir().unwrap();
-    let host = host(home.path(), "[disclose]\npolicy = \"hint\"\nmode = \"keyword\"\nmin_confidence = 0.01\n");
+    let host = host(home.path(), "[disclose]\npolicy = \"hint\"\nmode = \"keyword\"\neagerness = 0.99\n");
     let skills = host.skills().unwrap();
     let shown = skills.disclose("Say bonjour to Alice");
     assert_eq!(shown.policy, Policy::Hint);

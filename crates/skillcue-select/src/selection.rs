@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use skillcue_base::visible;
 
 use crate::{EvidencePart, Intent, Mode};
@@ -63,7 +63,7 @@ impl Hit {
 }
 
 /// The part of a skill that a hit is worth, by [`Thresholds`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Nothing: it is too unlikely.

@@ -75,7 +75,7 @@ pub struct LoadConfig {
 }
 
 /// The part about how skills are selected. Its settings may also be below `[disclose]`; these have priority.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelectSection {
     /// The mode in which messages are matched.
@@ -84,6 +84,8 @@ pub struct SelectSection {
     pub max_skills: Option<usize>,
     /// The reaction to a message that nothing matches.
     pub fallback: Option<Fallback>,
+    /// How readily skills are shown and named, from 0 to 1.
+    pub eagerness: Option<f32>,
 }
 
 /// The part about what models are shown. A limit of zero means no limit.
@@ -110,8 +112,8 @@ pub struct DiscloseSection {
     pub window: Option<usize>,
     /// The share of the window that a list of skills may take.
     pub catalog_share: Option<f64>,
-    /// The confidence from which a likeness of texts counts as a match.
-    pub min_confidence: Option<f32>,
+    /// How readily skills are shown and named, from 0 to 1.
+    pub eagerness: Option<f32>,
     /// Skills whose descriptions are shortened last.
     #[serde(default)]
     pub pinned: Vec<String>,
@@ -133,6 +135,7 @@ impl DiscloseSection {
         self.mode = select.mode.or(self.mode);
         self.max_skills = select.max_skills.or(self.max_skills);
         self.fallback = select.fallback.or(self.fallback);
+        self.eagerness = select.eagerness.or(self.eagerness);
     }
 
     fn merge(&mut self, higher: DiscloseSection) {
@@ -146,7 +149,7 @@ impl DiscloseSection {
         self.max_per_skill_tokens = higher.max_per_skill_tokens.or(self.max_per_skill_tokens);
         self.window = higher.window.or(self.window);
         self.catalog_share = higher.catalog_share.or(self.catalog_share);
-        self.min_confidence = higher.min_confidence.or(self.min_confidence);
+        self.eagerness = higher.eagerness.or(self.eagerness);
         self.pinned.extend(higher.pinned);
     }
 
@@ -173,7 +176,8 @@ impl DiscloseSection {
             window: self.window.map_or(usual.window, Tokens),
             catalog_share: self.catalog_share.unwrap_or(usual.catalog_share),
             pinned: self.pinned.iter().cloned().collect(),
-            min_confidence: self.min_confidence.unwrap_or(usual.min_confidence),
+            eagerness: self.eagerness.unwrap_or(usual.eagerness),
+            load_advice: usual.load_advice,
         }
     }
 }

@@ -3,6 +3,6 @@
 
 pub use skillcue_disclose::{
     BodySource, CounterError, DOCUMENTATION_HEADING, DiscloseConfigError, DisclosedSkill, Discloser, DisclosureCost,
-    Inclusion, ListEntry, ListOmissions, NameSample, RehydratedSkill, Rehydration, Segment, SessionError, SessionSkill,
-    Situation, SkillList, TokenCounter, UnknownWord,
+    Inclusion, LOAD_ADVICE, ListEntry, ListOmissions, NameSample, RehydratedSkill, Rehydration, SHORTLIST_HEADING,
+    Segment, SessionError, SessionSkill, Situation, SkillList, TokenCounter, UnknownWord,
 };

@@ -8,7 +8,7 @@ use skillcue_disclose::{
     BodySource, Budget, Discloser, Disclosure, Fallback, Rehydration, Session, Situation, SkillList,
 };
 use skillcue_load::LoadRequest;
-use skillcue_select::{Census, Explanation, Intent, Mode, SelectOptions, Selection, Turn};
+use skillcue_select::{Census, Explanation, Hit, Intent, Mode, SelectOptions, Selection, Turn};
 
 use crate::snapshot::{Snapshot, prime};
 use crate::{Request, Skillcue};
@@ -182,7 +182,7 @@ impl Skillcue {
         let snapshot = self.snapshot();
         let counter = snapshot.discloser().counter();
         let before = session.clone();
-        let bodies = LoadedBodies { skills: self, session: &before };
+        let bodies = LoadedBodies { skills: self, session: Some(&before) };
         session.rehydrate(budget, &snapshot.catalog, &bodies, counter)
     }
 
@@ -205,10 +205,8 @@ impl Skillcue {
         let selected = start.elapsed();
         prime(discloser, selection.intent == Intent::Registry);
         let start = Instant::now();
-        let bodies = |skill: &Skill| self.body(skill, "", session);
-        // Triggers have no near misses; texts have.
-        let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
-        let closest = if asks { snapshot.closest(turn, MAX_CLOSEST) } else { Vec::new() };
+        let bodies = LoadedBodies { skills: self, session };
+        let closest = closest(snapshot, discloser, turn, &selection);
         let situation = Situation { session, mode, closest: &closest, ..Situation::new(census, &selection, &bodies) };
         let mut shown = discloser.disclose(&situation);
         shown.elapsed = selected + start.elapsed();
@@ -241,18 +239,34 @@ impl Skillcue {
     }
 }
 
-/// The bodies for a conversation that is shown them again.
-struct LoadedBodies<'a> {
-    skills: &'a Skillcue,
-    session: &'a Session,
+/// Returns the closest skills, where the configuration wants them named and nothing matches. Triggers have no near
+/// misses; texts have.
+pub(crate) fn closest(snapshot: &Snapshot, discloser: &Discloser, turn: &Turn<'_>, selection: &Selection) -> Vec<Hit> {
+    let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
+    if asks { snapshot.closest(turn, MAX_CLOSEST) } else { Vec::new() }
+}
+
+/// The bodies for a conversation.
+pub(crate) struct LoadedBodies<'a> {
+    pub(crate) skills: &'a Skillcue,
+    pub(crate) session: Option<&'a Session>,
 }
 
 impl BodySource for LoadedBodies<'_> {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
-        self.skills.body(skill, "", Some(self.session))
+        self.skills.body(skill, "", self.session)
     }
 
     fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
-        self.skills.body(skill, arguments, Some(self.session))
+        self.skills.body(skill, arguments, self.session)
+    }
+
+    fn may_suggest(&self, skill: &Skill) -> bool {
+        // A server that does not answer for its skill any more has allowed nothing.
+        let is_allowed = match self.skills.served(skill) {
+            Ok(served) => served.is_none_or(|served| served.remote.is_allowed(&served.entry)),
+            Err(_) => false,
+        };
+        is_allowed && !self.skills.held.holds(skill)
     }
 }

@@ -2,5 +2,6 @@
 //! [`Selection`](crate::Selection) of [`Hit`](crate::Hit)s.
 
 pub use skillcue_select::{
-    Census, Eligibility, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, TextIndex, TriggerReport,
+    Census, Eligibility, Grade, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, TextIndex, Thresholds,
+    TriggerReport,
 };

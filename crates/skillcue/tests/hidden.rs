@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use skillcue::tools::{Call, ToolContext};
 use skillcue::{
-    Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Request, Session, SkillRoot, Skillcue, Source,
+    Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Request, Session, SkillRoot, Skillcue, Source, Tier,
 };
 use skillcue_base::is_hidden;
 
@@ -108,6 +108,17 @@ fn no_disclosure_shows_hidden_characters() {
             }
         }
     }
+    let mut named = 0;
+    for percent in (0..=100_u8).step_by(10) {
+        let eagerness = f32::from(percent) / 100.0;
+        let (_tmp, skills) = house_with(&DiscloseConfig { eagerness, ..DiscloseConfig::default() });
+        for message in ["some invoice for people", "people who pay"] {
+            let shown = skills.disclose(Request::new(message));
+            named += usize::from(shown.tier == Tier::Shortlist);
+            check(&format!("{eagerness} {message}"), &shown.turn);
+        }
+    }
+    assert!(named > 0, "no skill was named");
     let mut session = Session::default();
     let shown = skills.disclose(Request::new("$inv the invoice").session(&mut session));
     assert!(shown.turn.contains("Add the tax.") && shown.turn.contains("Base directory for this skill: "));

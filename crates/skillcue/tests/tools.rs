@@ -417,7 +417,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
 
     *acme.approved.lock().unwrap() = true;
     skills.refresh();
-    let shown = skills.disclose("I want a refund");
+    let shown = skills.disclose(Request::new("I want a refund").mode(Mode::Keyword));
     assert!(shown.turn.contains("The MCP server \"acme\" serves this skill."), "{}", shown.turn);
     assert!(acme.asked.lock().unwrap().is_empty(), "and disclosing fetches nothing");
     let loaded = call(&skills, "load_skill", json!({"skill_id": "acme:refunds", "arguments": "Ann"}));

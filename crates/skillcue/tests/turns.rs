@@ -425,6 +425,26 @@ fn a_host_that_holds_back_foreign_skills_shows_none_of_them() {
     }
 }
 
+/// A name and a brief are the author's words, too.
+#[test]
+fn a_host_that_holds_back_foreign_skills_names_none_of_them() {
+    let mut named = 0;
+    for percent in (0..=100_u8).step_by(5) {
+        for policy in [Policy::Inject, Policy::Hint] {
+            let (_dir, builder) = checkout();
+            let eagerness = f32::from(percent) / 100.0;
+            let config = DiscloseConfig { policy, eagerness, ..DiscloseConfig::default() };
+            let skills = builder.disclosure(config).hold_back(skillcue::Skill::is_foreign).build().unwrap();
+            let shown = skills.disclose(Request::new("what about some invoice").mode(Mode::Hybrid));
+            if shown.tier == Tier::Shortlist {
+                assert!(!shown.turn.contains("theirs"), "{policy:?} {eagerness}: {}", shown.turn);
+                named += usize::from(shown.turn.contains("mine"));
+            }
+        }
+    }
+    assert!(named > 0, "the control was never named");
+}
+
 #[test]
 fn held_back_skills_do_not_come_back_after_compaction() {
     let (_dir, builder) = checkout();

@@ -7,7 +7,7 @@ mod not_for_models;
 use not_for_models::{KINDS, OPEN, SECRET, builder, check, write};
 use serde_json::{Value, json};
 use skillcue::tools::{Call, ToolContext};
-use skillcue::{DiscloseConfig, Fallback, Mode, Policy, Request, Session, Skillcue};
+use skillcue::{DiscloseConfig, Fallback, Mode, Policy, Request, Session, Skillcue, Tier};
 
 fn house() -> (tempfile::TempDir, Skillcue) {
     house_with(DiscloseConfig::default())
@@ -53,6 +53,21 @@ fn no_disclosure_shows_them() {
         }
     }
     assert!(seen > 10, "the control was shown {seen} times");
+    // At some eagerness likely skills are named, whatever the certainty of matches by text is.
+    let mut named = 0;
+    for percent in (0..=100_u8).step_by(5) {
+        let eagerness = f32::from(percent) / 100.0;
+        for policy in [Policy::Inject, Policy::Hint] {
+            let (_tmp, skills) = house_with(DiscloseConfig { policy, eagerness, ..DiscloseConfig::default() });
+            for message in ["the invoice", "invoices, openly written", "quetz"] {
+                let shown = skills.disclose(Request::new(message).mode(Mode::Hybrid));
+                let is_named = shown.tier == Tier::Shortlist && shown.turn.contains("open");
+                named += usize::from(is_named);
+                check(&format!("{policy:?} {eagerness} {message}"), &shown.turn);
+            }
+        }
+    }
+    assert!(named > 0, "the control was never named");
     let mut session = Session::default();
     check("session", &skills.disclose(Request::new("the invoice").session(&mut session)).turn);
 }

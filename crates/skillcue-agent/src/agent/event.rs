@@ -124,6 +124,7 @@ pub(super) fn shown(disclosure: &Disclosure) -> Vec<LineSkill> {
     let word = |decision| match decision {
         Decision::Included => "included",
         Decision::Shortened => "shortened",
+        Decision::Named => "named",
         Decision::Omitted => "omitted",
     };
     let shown = disclosure.skills.iter().map(|skill| LineSkill {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use skillcue::DiscloseConfig;
 use skillcue_agent::model::Api;
 use skillcue_agent::{Agent, AgentOptions, Conversation};
 use skillcue_scripted::{Reply, Server};
@@ -12,9 +13,13 @@ use crate::not_for_models::{KINDS, OPEN, SECRET, builder, check, write};
 
 /// An agent over these skills, whose model calls one tool after the other and then says yes.
 fn house(calls: Vec<(&'static str, Value)>) -> House {
+    house_with(calls, DiscloseConfig::default())
+}
+
+fn house_with(calls: Vec<(&'static str, Value)>, config: DiscloseConfig) -> House {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path());
-    let skills = Arc::new(builder(dir.path()).build().unwrap());
+    let skills = Arc::new(builder(dir.path()).disclosure(config).build().unwrap());
     let server = Server::start(move |received| {
         // One a round: what is loaded in one may bring something to the next.
         let done = received.tool_results().len();
@@ -42,6 +47,21 @@ async fn no_context_shows_them() {
     let house = house(Vec::new());
     house.say(&mut house.conversation(), "the invoice").await.unwrap();
     assert!(sent(&house).contains(OPEN), "the control");
+}
+
+/// At some eagerness likely skills are named.
+#[tokio::test]
+async fn no_shortlist_names_them() {
+    let mut named = 0;
+    for percent in (0..=100_u8).step_by(10) {
+        let eagerness = f32::from(percent) / 100.0;
+        let house = house_with(Vec::new(), DiscloseConfig { eagerness, ..DiscloseConfig::default() });
+        house.say(&mut house.conversation(), "invoices, openly written").await.unwrap();
+        let all = sent(&house);
+        check(&format!("{eagerness}"), &all);
+        named += usize::from(all.contains("## Skills that may fit") && all.contains("**open**"));
+    }
+    assert!(named > 0, "the control was never named");
 }
 
 #[tokio::test]

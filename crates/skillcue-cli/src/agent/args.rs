@@ -5,7 +5,7 @@ use skillcue::{Mode, Policy};
 
 use super::endpoint::ModelArgs;
 use crate::cli::words;
-use crate::turn::{MODES, POLICIES};
+use crate::turn::{MODES, POLICIES, share};
 
 const AFTER: &str = "\
 Examples:
@@ -60,6 +60,9 @@ pub(crate) struct Args {
     /// How skills are matched [default: hybrid]
     #[arg(long, value_parser = words(MODES))]
     pub(crate) mode: Option<Mode>,
+    /// How readily skills are shown and named, from 0 to 1 [default: 0.5]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = share::<f32>)]
+    pub(crate) eagerness: Option<f32>,
     /// Hold the conversations of FILE, a line each; `-` reads them from stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "go_on"])]
     pub(crate) batch: Option<String>,

@@ -250,6 +250,7 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, consent: &Agent
     }
     let mut config = configured.config();
     config.policy = args.policy.unwrap_or(config.policy);
+    config.eagerness = args.eagerness.unwrap_or(config.eagerness);
     let matching = args.mode.or(configured.mode).unwrap_or_default();
     let consent = consent.clone();
     context.handle_signals_itself();

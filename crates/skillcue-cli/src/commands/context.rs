@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
-use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, read_text, whole_number};
-use crate::{Outcome, text};
+use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, read_text, share, whole_number};
+use crate::{Outcome, explanation, text};
 
 /// Largest file of a session, in bytes: it remembers at most a thousand skills.
 const MAX_SESSION: u64 = 4 << 20;
@@ -32,8 +32,8 @@ Examples:
 
 The last line says what was done and what it saved against putting every skill into the prompt.
 With --json it prints {tier, policy, stable, turn, tokens: {stable, turn, overhead, eager}, skills:
-[{name, decision: included|shortened|omitted, score, confidence, reasons, tokens, why}], matched,
-listed, elapsed_us}; the time is that of the decision, without looking for skills.";
+[{name, decision: included|shortened|named|omitted, score, confidence, certainty, likelihood, reasons,
+tokens, why}], matched, thresholds: {body, name}, listed, elapsed_us}; the time is that of the decision, without looking for skills.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -62,6 +62,9 @@ pub(crate) struct Args {
     /// Most skills to document; 0: no limit [default: 3]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     max_skills: Option<usize>,
+    /// How readily skills are shown and named, from 0 to 1 [default: 0.5]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = share::<f32>)]
+    eagerness: Option<f32>,
     #[command(flatten)]
     turn: TurnArgs,
     /// Remember in FILE what was shown; the file is made if it is not there
@@ -88,6 +91,7 @@ impl Args {
         config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
         config.max_skills = self.max_skills.unwrap_or(config.max_skills);
         config.counter = self.counter.unwrap_or(config.counter);
+        config.eagerness = self.eagerness.unwrap_or(config.eagerness);
         Ok((config, context.mode(self.mode)?))
     }
 }
@@ -115,7 +119,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.print_diagnostics();
     let outcome = context.report(Outcome::Done, &shown, || {
         let visible = skills.census().visible;
-        Printout::for_model(whole(&shown)).remarks(remarks(context, &shown, visible, unlimited))
+        Printout::for_model(whole(&shown)).remarks(remarks(context, &shown, visible, unlimited, mode))
     })?;
     context.index_bodies(mode)?;
     Ok(outcome)
@@ -132,8 +136,15 @@ fn whole(shown: &Disclosure) -> String {
 }
 
 /// Returns lines about what was disclosed, what was omitted, and what it saved.
-fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: bool) -> Vec<String> {
+fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: bool, mode: Mode) -> Vec<String> {
     let mut remarks = Vec::new();
+    if context.verbose() {
+        let rules = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted);
+        remarks.extend(rules.map(|skill| {
+            let rule = explanation::rule(skill, shown, mode);
+            paint(style::DIM, format_args!("{} → {rule}", text::one_line(&skill.name)))
+        }));
+    }
     for (word, names, why) in omitted_by_reason(shown, context.verbose()) {
         let most = if context.verbose() { names.len() } else { names.len().min(MAX_OMITTED_NAMES) };
         let mut named = names[..most].join(", ");
@@ -142,16 +153,20 @@ fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: boo
         }
         remarks.push(paint(style::DIM, format_args!("{word} {named}: {}", text::one_line(why))));
     }
-    let included = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
+    let count = |is: fn(Decision) -> bool| shown.skills.iter().filter(|skill| is(skill.decision)).count();
+    let named = count(|decision| decision == Decision::Named);
+    let included = count(|decision| !matches!(decision, Decision::Named | Decision::Omitted));
     let has_list = !shown.stable.is_empty() || (shown.policy == Policy::Inject && shown.tier == Tier::Registry);
     let mut what = if has_list {
         let listed = visible.saturating_sub(shown.listed.omitted.count);
         format!("{} of {} listed", text::thousands(listed), text::count(visible, "skill"))
+    } else if named > 0 {
+        format!("{} of {} named", text::thousands(named), text::count(visible, "skill"))
     } else {
         format!("{} of {}", text::thousands(included), text::count(visible, "skill"))
     };
-    if has_list && included > 0 {
-        let _ = write!(what, ", {} in the turn", text::thousands(included));
+    if has_list && included + named > 0 {
+        let _ = write!(what, ", {} in the turn", text::thousands(included + named));
     }
     if unlimited && shown.tier == Tier::Documentation {
         what.push_str(", no limit on their number");
@@ -169,7 +184,7 @@ fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: boo
     }
     let _ = write!(line, " · {}", duration(shown.elapsed));
     remarks.push(paint(style::DIM, line));
-    if included > 0 && context.terminal.stdout_is_terminal() {
+    if included + named > 0 && context.terminal.stdout_is_terminal() {
         let command = paint(style::COMMAND, "skillcue why MESSAGE");
         remarks.push(format!("{command} shows which words decided"));
     }

@@ -229,6 +229,22 @@ fn skills_of_a_checkout_are_not_shown_before_the_user_agreed() {
     }
 }
 
+/// Likely skills are named with words of their authors: not those of a checkout.
+#[test]
+fn skills_of_a_checkout_are_not_named_before_the_user_agreed() {
+    const EAGERNESS: [&str; 8] = ["0.00001", "0.0001", "0.001", "0.01", "0.1", "0.3", "0.5", "0.9"];
+    let named = |way: &Way| {
+        let talk = Talk::new(|_| Reply::text("Done."));
+        (way.bring)(&talk.sandbox);
+        for eagerness in EAGERNESS {
+            ask(&talk, way, &["--eagerness", eagerness]);
+        }
+        sent(&talk).contains("Writes invoices")
+    };
+    assert!(!named(&FOREIGN[0]) && !named(&FOREIGN[2]));
+    assert!(named(&OWN[0]), "at some eagerness it is named");
+}
+
 #[test]
 fn skills_of_the_user_need_no_consent() {
     for way in OWN {

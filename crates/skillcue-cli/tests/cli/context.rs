@@ -107,15 +107,72 @@ fn fitting_skills_are_documented() {
     ");
 }
 
+/// D-13: at some eagerness the skill is likely, but not sure.
+#[test]
+fn what_may_fit_is_named() {
+    let sandbox = Sandbox::with_library();
+    let (message, steps) =
+        ("fold something out of paper", (1..100).map(|percent| format!("{}", f64::from(percent) / 100.0)));
+    let is_named = |eagerness: &String| {
+        let run = sandbox.isolated(&["context", message, "--eagerness", eagerness]);
+        run.stdout.starts_with("## Skills that may fit")
+    };
+    let eagerness = steps.step_by(7).find(is_named).expect("at some eagerness it is named");
+    let run = sandbox.isolated(&["context", message, "--eagerness", &eagerness, "-v"]);
+    let last = "\n\nLoad one with load_skill if it fits; otherwise ignore them.\n";
+    assert!(
+        run.stdout.starts_with("## Skills that may fit\n\n- **origami**: Fold") && run.stdout.ends_with(last),
+        "{run}"
+    );
+    assert!(run.stderr.contains("\norigami → named: likelihood 0."), "{run}");
+    assert!(run.stderr.contains(", names from 0.") && run.stderr.contains(", bodies from 0."), "{run}");
+    assert!(run.stderr.contains("tier 2 · 1 of 3 skills named · "), "{run}");
+    let json = sandbox.isolated(&["context", message, "--eagerness", &eagerness, "--json"]).json();
+    assert_eq!((&json["tier"], decisions(&json).as_str()), (&2.into(), "origami named"));
+    let why = sandbox.isolated(&["why", message, "--eagerness", &eagerness]);
+    assert!(why.stdout.contains("\n   → named: likelihood 0."), "{why}");
+    let why = sandbox.isolated(&["why", message, "--eagerness", &eagerness, "--json"]).json();
+    assert_eq!(why["decisions"][0]["decision"], "named");
+    // The same by the file and by the variable; a flag has the last word.
+    sandbox.write("work/eager.toml", format!("[disclose]\neagerness = {eagerness}\n"));
+    sandbox.write("work/select.toml", format!("[select]\neagerness = {eagerness}\n"));
+    for file in ["eager.toml", "select.toml"] {
+        assert_eq!(sandbox.isolated(&["--config", file, "context", message]).stdout, run.stdout);
+    }
+    let all = ["--config", "eager.toml", "context", message, "--eagerness", "1"];
+    assert!(sandbox.isolated(&all).stdout.starts_with("## Relevant"), "{run}");
+    assert!(sandbox.isolated(&["context", message, "--eagerness", "0"]).stdout.starts_with("[3 skills"), "{run}");
+    let by_keywords = ["context", message, "--eagerness", &eagerness, "--mode", "keyword"];
+    assert!(!sandbox.isolated(&by_keywords).stdout.contains("may fit"));
+}
+
+#[test]
+fn an_eagerness_is_from_0_to_1() {
+    let sandbox = Sandbox::with_library();
+    assert_snapshot!(sandbox.isolated(&["context", "x", "--eagerness", "1.5"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value '1.5' for '--eagerness <E>': it is not between 0 and 1
+
+    For more information, try '--help'.
+    ");
+    sandbox.write("work/old.toml", "[disclose]\nmin_confidence = 0.5\n");
+    let run = sandbox.isolated(&["--config", "old.toml", "context", "x"]);
+    assert!(run.code == Some(1) && run.stderr.contains("help: `eagerness` replaces it: from 0"), "{run}");
+    sandbox.write("work/wrong.toml", "[disclose]\neagerness = 2\n");
+    let run = sandbox.isolated(&["--config", "wrong.toml", "context", "x"]);
+    assert!(run.stderr.contains("`eagerness` must be a number from 0 to 1, not 2"), "{run}");
+}
+
 #[test]
 fn programs_get_every_documented_key() {
     let sandbox = Sandbox::with_library();
     let run = sandbox.isolated(&["context", "--mode", "keyword", "--json", "open the pdf and chart it"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run}");
     let json = run.json();
-    assert_snapshot!(keys(&json), @"elapsed_us matched policy skills stable tier tokens turn");
+    assert_snapshot!(keys(&json), @"elapsed_us matched policy skills stable thresholds tier tokens turn");
     assert_snapshot!(keys(&json["tokens"]), @"eager overhead stable turn");
-    assert_snapshot!(keys(&json["skills"][0]), @"confidence decision name reasons score tokens");
+    assert_snapshot!(keys(&json["skills"][0]), @"certainty confidence decision likelihood name reasons score tokens");
     assert_snapshot!(keys(&json["skills"][0]["reasons"][0]), @"kind score span text trigger");
     assert!(json["elapsed_us"].is_u64(), "{run}");
     assert_eq!((&json["tier"], &json["policy"], &json["stable"]), (&3.into(), &"inject".into(), &"".into()));
@@ -503,7 +560,7 @@ fn a_broken_section_is_shown() {
     assert_snapshot!(sandbox.run(&["context", "x"]), @r"
     exit 1
     --- stderr
-    error[config]: unknown field `max_tokens`, expected one of `policy`, `mode`, `fallback`, `counter`, `max_skills`, `max_all_skills`, `max_total_tokens`, `max_per_skill_tokens`, `window`, `catalog_share`, `min_confidence`, `pinned`
+    error[config]: unknown field `max_tokens`, expected one of `policy`, `mode`, `fallback`, `counter`, `max_skills`, `max_all_skills`, `max_total_tokens`, `max_per_skill_tokens`, `window`, `catalog_share`, `eagerness`, `pinned`
      --> [TMP]/work/skillcue.toml:3:1
       |
     3 | max_tokens = 5

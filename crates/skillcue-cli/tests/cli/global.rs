@@ -80,8 +80,8 @@ fn help() {
 
     Exit codes: 0 done; 1 failed, or a check failed; 2 wrong usage.
     With --json a command that fails prints {"error": {code, message, help}} on stdout.
-    SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK set
-    the options of that name.
+    SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS, _FALLBACK and
+    _EAGERNESS set the options of that name.
     "#);
     assert_snapshot!(sandbox.run(&["lint", "--help"]), @r"
     exit 0

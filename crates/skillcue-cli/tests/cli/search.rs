@@ -47,7 +47,7 @@ fn programs_get_every_documented_key() {
         keys.join(" ")
     };
     assert_snapshot!(keys(&json), @"hits matched");
-    assert_snapshot!(keys(&json["hits"][0]), @"certainty confidence mention name reasons score");
+    assert_snapshot!(keys(&json["hits"][0]), @"certainty confidence likelihood mention name reasons score");
     let reason = &json["hits"][0]["reasons"][0];
     assert_snapshot!(keys(reason), @"kind score span text trigger");
     assert_eq!((&json["hits"][0]["name"], &json["matched"]), (&"pdf".into(), &1.into()));

@@ -148,6 +148,7 @@ fn messages_are_broken_where_the_terminal_ends() {
 
     1. ␛[1mpdf␛[0m  ␛[1m␛[32m59 % sure␛[0m  ␛[2mscore 1.00␛[0m
        keyword   pdf  +1.00  “pdf”
+       ␛[2m→ body: every match by keywords␛[0m
     ");
 }
 

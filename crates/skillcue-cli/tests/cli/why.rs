@@ -14,8 +14,10 @@ fn words_that_speak_for_a_skill_are_marked() {
     1. pdf  73 % sure  score 1.68
        keyword   form  +1.00  “form”
        keyword   pdf   +0.68  “PDF”
+       → body: every match by keywords
     2. csv  54 % sure  score 0.85
        verb      chart  +0.85  “Chart”
+       → body: every match by keywords
     ");
     assert_snapshot!(sandbox.isolated(&["why", "--mode", "keyword", "What is 2+2?"]), @r"
     exit 0
@@ -37,8 +39,10 @@ fn words_that_speak_for_a_skill_are_marked() {
 
     1. csv  48 % sure  score 0.70
        file      *.csv  +0.70  “a.csv”
+       → body: every match by keywords
     2. pdf  28 % sure  score 0.34
        keyword   pdf  +0.34  “pdf”
+       → body: every match by keywords
     ");
 }
 
@@ -53,6 +57,7 @@ fn one_that_matches() {
 
     1. csv  54 % sure  score 0.85
        verb      chart  +0.85  “charts”
+       → body: every match by keywords
     what did not match
        keyword   csv
        keyword   spreadsheet
@@ -154,8 +159,8 @@ fn programs_get_the_same() {
         let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         keys.join(" ")
     };
-    assert_snapshot!(keys(&json), @"hits intent matched skill");
-    assert_snapshot!(keys(&json["hits"][0]), @"certainty confidence mention name reasons score");
+    assert_snapshot!(keys(&json), @"decisions hits intent matched skill thresholds tier");
+    assert_snapshot!(keys(&json["hits"][0]), @"certainty confidence likelihood mention name reasons score");
     assert_snapshot!(keys(&json["hits"][0]["reasons"][0]), @"kind score span text trigger");
     assert_snapshot!(keys(&json["skill"]), @"before hit name standing triggers");
     assert_snapshot!(keys(&json["skill"]["triggers"][0]), @"kind matched note trigger");
@@ -194,8 +199,10 @@ fn marks_stand_below_what_they_mark() {
 
     1. csv  59 % sure  score 1.00
        keyword   表  +1.00  “表”
+       → body: every match by keywords
     2. pdf  47 % sure  score 0.68
        keyword   pdf  +0.68  “pdf”
+       → body: every match by keywords
     ");
     // What follows a heart makes it an emoji of two columns; what a reader would not see is shown.
     assert_snapshot!(sandbox.isolated(&["why", "--mode", "keyword", "❤\u{fe0f} pdf 👩\u{200d}👧 form\tq\u{301} pdf"]).stdout, @r"
@@ -205,6 +212,7 @@ fn marks_stand_below_what_they_mark() {
     1. pdf  73 % sure  score 1.68
        keyword   form  +1.00  “form”
        keyword   pdf   +0.68  “pdf”
+       → body: every match by keywords
     ");
     let run = sandbox.isolated(&["why", "--mode", "keyword", "\u{1b}[2J pdf", "--color", "always"]);
     assert!(run.stdout.contains(r"\u{1b}[2J") && !run.stdout.contains("\u{1b}[2J"), "{run}");
@@ -227,6 +235,7 @@ fn of_long_messages_the_lines_that_matter_are_shown() {
     1. pdf  73 % sure  score 1.68
        keyword   form  +1.00  “form”
        keyword   pdf   +0.68  “pdf”
+       → body: every match by keywords
     ");
     let run = sandbox
         .run_with(message.as_bytes(), &["--isolated", "--skills-dir", "skills", "why", "--mode", "keyword", "-"]);
@@ -244,6 +253,7 @@ fn lines_that_are_too_long_are_broken() {
 
     1. pdf  47 % sure  score 0.68
        keyword   pdf  +0.68  “pdf”
+       → body: every match by keywords
     ");
     let message = format!("{}\npdf", "x".repeat(250));
     assert_snapshot!(sandbox.isolated(&["why", "--mode", "keyword", &message]).stdout, @r"
@@ -255,6 +265,7 @@ fn lines_that_are_too_long_are_broken() {
 
     1. pdf  47 % sure  score 0.68
        keyword   pdf  +0.68  “pdf”
+       → body: every match by keywords
     ");
 }
 

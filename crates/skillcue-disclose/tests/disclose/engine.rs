@@ -274,7 +274,7 @@ fn the_stable_part_does_not_depend_on_the_message() {
 
 fn weak(house: &House, name: &str, certainty: f32) -> Hit {
     let reason = Reason { kind: ReasonKind::Text, ..reason("files") };
-    Hit { certainty, confidence: certainty, ..hit(house, name, vec![reason]) }
+    Hit { certainty, confidence: certainty, likelihood: 0.0, ..hit(house, name, vec![reason]) }
 }
 
 #[test]

@@ -8,6 +8,9 @@ const NO_WORD: &str = "no-such-word";
 /// Returns what to do about a message of the parser.
 pub(super) fn help(message: &str) -> String {
     let (Some(wrong), right) = quoted(message) else { return "correct this line".to_owned() };
+    if wrong == "min_confidence" {
+        return "`eagerness` replaces it: from 0, only what is certain, to 1, all that matches; usually 0.5".to_owned();
+    }
     let like = |word: &&str| strsim::jaro_winkler(word, wrong);
     let closest = right.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|word| like(word) > 0.8);
     let of_section = |section: &ConfigSection| section.words.iter().any(|word| word == wrong);
@@ -89,6 +92,7 @@ mod tests {
         assert_eq!(help_for("[disclose]\npolicy = 'hints'\n"), "did you mean `hint`?");
         assert_eq!(help_for("[skills]\ndirs = 5\n"), "correct this line");
         assert_eq!(help_for("[skills\n"), "correct this line");
+        assert!(help_for("[disclose]\nmin_confidence = 0.4\n").starts_with("`eagerness` replaces it"));
     }
 
     /// Issue 15: `invalid type: string "x", expected u64`.
