@@ -1,17 +1,20 @@
 //! `skillcue eval`: labelled messages against the selection.
 
-use std::fmt::Write as _;
+mod comparison;
+mod summary;
+mod sweep;
+
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use skillcue::Mode;
-use skillcue::eval::{EvalCase, EvalError, EvalOptions, Evaluation};
+use skillcue::eval::{Comparison, EvalCase, EvalError, EvalOptions, Evaluation};
 use skillcue_base::os_message;
 
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};
-use crate::terminal::{paint, style};
-use crate::turn::{MODES, read_text};
+use crate::turn::{MODES, read_text, share};
 use crate::{Outcome, text};
 
 /// Largest set of messages, in bytes.
@@ -23,10 +26,17 @@ Examples:
   skillcue eval skills/pdf/evals/triggers.json     [{\"query\", \"should_trigger\"}], for one skill
   skillcue eval --mode keyword messages.jsonl      by mentions and triggers alone
   skillcue eval --min-recall 0.9 messages.jsonl    exit code 1 below that: for CI
+  skillcue eval --json messages.jsonl > old.json   to compare with, after a change
+  skillcue eval --compare old.json messages.jsonl  what got better and worse, message by message
+  skillcue eval --sweep eagerness messages.jsonl   what a higher eagerness finds, and what it costs
 
 A list with `should_trigger` is about the skill that --skill names, else about the one in whose
-directory it is. With --json it prints {positives, negatives, recall_at: {1, 3, 5}, precision,
-false_triggers, calibration, confusions, worst, unknown}.";
+directory it is. A line may have the language of its message as `lang`; else it is guessed. What counts
+as shown and named is what the policy `inject` would show in a new conversation.
+With --json it prints {skills, eagerness, positives, negatives, recall_at: {1, 3, 5}, shown, named,
+wrong_bodies, wrongly_shown, wrongly_named, precision, false_triggers, tokens: {all, needed, must_not,
+none: {mean, p95}}, calibration_error, languages, calibration, confusions, worst, unknown, sweep, cases:
+[{query, grade, first, certainty, right, tokens}], comparison: {figures, better, worse, unmatched}}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -39,15 +49,38 @@ pub(crate) struct Args {
     /// How messages are matched [default: hybrid]
     #[arg(long, value_parser = words(MODES))]
     mode: Option<Mode>,
-    /// From which certainty on a hit counts as selected [default: 0.5; 0 with --mode keyword]
-    #[arg(long, value_name = "C", value_parser = share)]
-    threshold: Option<f64>,
+    /// How readily skills are shown and named, from 0 to 1 [default: 0.5]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = share::<f32>)]
+    eagerness: Option<f32>,
+    /// Compare with the output of an earlier `eval --json`
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Show how the figures change with a setting
+    #[arg(long, value_name = "SETTING", value_parser = words(SETTINGS))]
+    sweep: Option<SweptSetting>,
     /// Exit with 1 if the recall at 3 is below this
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share)]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share::<f64>)]
     min_recall: Option<f64>,
     /// Exit with 1 if more of the messages that need nothing select something
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share)]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share::<f64>)]
     max_false: Option<f64>,
+}
+
+/// A setting that a sweep varies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SweptSetting {
+    Eagerness,
+}
+
+const SETTINGS: &[(&str, SweptSetting, &str)] =
+    &[("eagerness", SweptSetting::Eagerness, "How readily skills are shown and named, from 0 to 1")];
+
+#[derive(Serialize)]
+struct EvalJson<'e> {
+    #[serde(flatten)]
+    evaluation: &'e Evaluation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<&'e Comparison>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -64,12 +97,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let mode = context.mode(args.mode)?;
     context.prepare(mode)?;
-    let default = if mode == Mode::Keyword { 0.0 } else { 0.5 };
-    #[expect(clippy::cast_possible_truncation, reason = "a share from 0 to 1")]
-    let threshold = args.threshold.map_or(default, |share| share as f32);
-    let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold });
+    if mode != Mode::Keyword {
+        // However many they are: the figures are those of an index with all bodies.
+        skills.index_bodies();
+    }
+    let sweep = args.sweep == Some(SweptSetting::Eagerness);
+    let options = EvalOptions { mode, eagerness: args.eagerness, sweep };
+    let evaluation = Evaluation::of(skills, &cases, &options);
+    let comparison = args.compare.as_deref().map(|file| compared(file, &evaluation, &cases)).transpose()?;
     let failed = args.failed_limits(&evaluation);
-    let reported = context.report(Outcome::of(failed.is_empty()), &evaluation, || show(&evaluation));
+    let document = EvalJson { evaluation: &evaluation, comparison: comparison.as_ref() };
+    let reported = context.report(Outcome::of(failed.is_empty()), &document, || match &comparison {
+        _ if sweep => sweep::chart(&evaluation),
+        Some(comparison) => comparison::show(&evaluation, comparison, context.verbose()),
+        None => summary::show(&evaluation),
+    });
     // What is wrong with the set stands below its numbers.
     let _ = context.terminal.flush();
     if !evaluation.unknown.is_empty() {
@@ -92,7 +134,7 @@ impl Args {
         let mut failed = Vec::new();
         if let Some(least) = self.min_recall {
             let help = "the worst cases are listed above; better descriptions and triggers raise it";
-            match evaluation.recall_at.get(&3) {
+            match evaluation.figures.recall_at.get(&3) {
                 Some(recall) if *recall < least => {
                     let message =
                         format!("the recall at 3 is {}, below --min-recall {}", percent(*recall), percent(least));
@@ -106,7 +148,7 @@ impl Args {
             }
         }
         if let Some(most) = self.max_false
-            && let Some(share) = evaluation.false_triggers.filter(|share| *share > most)
+            && let Some(share) = evaluation.figures.false_triggers.filter(|share| *share > most)
         {
             let message = format!(
                 "{} of the messages that need nothing select something, above --max-false {}",
@@ -119,10 +161,14 @@ impl Args {
     }
 }
 
-/// Parses a number from 0 to 1. Others, such as `nan`, would let everything pass.
-fn share(written: &str) -> Result<f64, String> {
-    let share: f64 = written.parse().map_err(|_| "it is no number".to_owned())?;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("it is not between 0 and 1".to_owned()) }
+/// Compares with an earlier evaluation in a file.
+fn compared(file: &Path, evaluation: &Evaluation, cases: &[EvalCase]) -> Result<Comparison, CliError> {
+    let refused = |message: String| {
+        CliError::failure("compare", format!("cannot compare with {}: {message}", file.display()))
+            .help("name a file with the output of an earlier `skillcue eval --json`")
+    };
+    let old = read_text(file, MAX_SET).map_err(|error| refused(os_message(&error)))?;
+    Comparison::of(&old, evaluation, cases).map_err(|error| refused(error.message))
 }
 
 /// Returns the skill in whose directory a file is.
@@ -148,56 +194,4 @@ fn refused(file: &Path, set: &str, error: &EvalError) -> CliError {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-fn show(evaluation: &Evaluation) -> String {
-    let mut out = String::new();
-    let messages = evaluation.positives + evaluation.negatives;
-    let _ = writeln!(
-        out,
-        "{}: {} {} a skill, {} must not select one",
-        text::count(messages, "message"),
-        text::thousands(evaluation.positives),
-        if evaluation.positives == 1 { "needs" } else { "need" },
-        text::thousands(evaluation.negatives)
-    );
-    for (k, recall) in &evaluation.recall_at {
-        let _ = writeln!(out, "{}  {}", paint(style::NAME, format_args!("recall at {k}     ")), percent(*recall));
-    }
-    if let Some(precision) = evaluation.precision {
-        let _ = writeln!(out, "{}  {}", paint(style::NAME, "precision       "), percent(precision));
-    }
-    if let Some(share) = evaluation.false_triggers {
-        let _ = writeln!(out, "{}  {}", paint(style::NAME, "false triggers  "), percent(share));
-    }
-    let _ = writeln!(out, "\n{}", paint(style::DIM, "how sure it was, how often the first hit was right"));
-    for bucket in &evaluation.calibration {
-        #[expect(clippy::cast_precision_loss, reason = "a percentage of some messages")]
-        let right = bucket.right as f64 / bucket.hits as f64;
-        let _ =
-            writeln!(out, "  {:.1}–{:.1}  {:>7}  of {}", bucket.from, bucket.from + 0.1, percent(right), bucket.hits);
-    }
-    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "nothing".to_owned());
-    if !evaluation.confusions.is_empty() {
-        let _ = writeln!(out, "\n{}", paint(style::DIM, "confusions: needed → selected"));
-    }
-    for confusion in evaluation.confusions.iter().take(10) {
-        let (expected, got) = (text::one_line(&name(&confusion.expected)), text::one_line(&name(&confusion.got)));
-        let _ = writeln!(out, "  {:>3} × {expected} → {got}", confusion.count);
-    }
-    if !evaluation.worst.is_empty() {
-        let _ = writeln!(out, "\n{}", paint(style::DIM, "worst cases, the surest first"));
-    }
-    for mistake in evaluation.worst.iter().take(10) {
-        let expected = if mistake.expected.is_empty() { "nothing".to_owned() } else { mistake.expected.join(", ") };
-        let _ = writeln!(
-            out,
-            "  {:>4.2}  {} → {}: {}",
-            mistake.confidence,
-            text::one_line(&expected),
-            text::one_line(&name(&mistake.got)),
-            text::cut(&text::one_line(&mistake.query), 80)
-        );
-    }
-    out
 }
