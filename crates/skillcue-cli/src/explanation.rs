@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use skillcue::disclose::DisclosedSkill;
 use skillcue::select::{Eligibility, Intent, ReasonKind, Thresholds};
-use skillcue::{Decision, Disclosure, Explanation, Hit, Mode, Policy, Selection};
+use skillcue::{Decision, Disclosure, Explanation, Hit, Mode, Policy, Selection, Tier};
 
 use crate::terminal::{paint, style};
 use crate::text;
@@ -138,7 +138,10 @@ pub(crate) fn rule(skill: &DisclosedSkill, disclosure: &Disclosure, mode: Mode) 
         Decision::Included | Decision::Shortened => format!("body: {certainty}"),
         Decision::Named => format!("named: {likelihood}; {certainty}"),
         Decision::Omitted if mode == Mode::Keyword => format!("not shown: {why}"),
-        Decision::Omitted => format!("not shown: {why}; {certainty}; {likelihood}"),
+        Decision::Omitted => {
+            let what = if disclosure.tier == Tier::Breadcrumb { "breadcrumb" } else { "not shown" };
+            format!("{what}: {why}; {certainty}; {likelihood}")
+        }
     }
 }
 

@@ -197,11 +197,28 @@ impl<'a> ShortlistEntry<'a> {
         if self.brief_cost <= share {
             style.write(&mut line, &self.id, &self.brief);
         } else {
-            let brief = shorten(&self.brief, |part| cost(part) <= self.bare + share);
+            let fits = |part: &str| cost(part) <= self.bare + share;
+            let mut brief = shorten(&self.brief, fits);
+            if brief.is_empty() {
+                // A script without blanks: a part of the sentence says more than the name alone.
+                brief = cut_within_word(&self.brief, fits);
+            }
             style.write(&mut line, &self.id, &brief);
         }
         line
     }
+}
+
+/// Returns the longest beginning of a text that `fits`, cut after any character, with an ellipsis; empty if none does.
+fn cut_within_word(text: &str, fits: impl Fn(&str) -> bool) -> String {
+    let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
+    let part = |characters: usize| format!("{}…", &text[..ends[characters - 1]]);
+    let (mut low, mut high) = (0, ends.len());
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(&part(middle)) { low = middle } else { high = middle - 1 }
+    }
+    if low == 0 { String::new() } else { part(low) }
 }
 
 /// Divides the room that the names leave among the briefs: equally, and what a short one does not need goes to the

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use skillcue::disclose::DisclosedSkill;
 use skillcue::{Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens};
 use skillcue_base::{os_message, replace_file};
 
@@ -139,7 +140,11 @@ fn whole(shown: &Disclosure) -> String {
 fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: bool, mode: Mode) -> Vec<String> {
     let mut remarks = Vec::new();
     if context.verbose() {
-        let rules = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted);
+        // Where nothing is shown, the best one says why.
+        let is_told = |(rank, skill): &(usize, &DisclosedSkill)| {
+            skill.decision != Decision::Omitted || (*rank == 0 && shown.tier == Tier::Breadcrumb)
+        };
+        let rules = shown.skills.iter().enumerate().filter(is_told).map(|(_, skill)| skill);
         remarks.extend(rules.map(|skill| {
             let rule = explanation::rule(skill, shown, mode);
             paint(style::DIM, format_args!("{} → {rule}", text::one_line(&skill.name)))

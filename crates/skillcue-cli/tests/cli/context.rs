@@ -142,6 +142,8 @@ fn what_may_fit_is_named() {
     let all = ["--config", "eager.toml", "context", message, "--eagerness", "1"];
     assert!(sandbox.isolated(&all).stdout.starts_with("## Relevant"), "{run}");
     assert!(sandbox.isolated(&["context", message, "--eagerness", "0"]).stdout.starts_with("[3 skills"), "{run}");
+    let run = sandbox.isolated(&["context", message, "--eagerness", "0", "-v"]);
+    assert!(run.stderr.contains("\norigami → breadcrumb: ") && run.stderr.contains("bodies from 1.00"), "{run}");
     let by_keywords = ["context", message, "--eagerness", &eagerness, "--mode", "keyword"];
     assert!(!sandbox.isolated(&by_keywords).stdout.contains("may fit"));
 }

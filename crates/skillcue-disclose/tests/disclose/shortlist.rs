@@ -140,6 +140,18 @@ fn short_briefs_leave_their_room_to_long_ones() {
 }
 
 #[test]
+fn briefs_in_scripts_without_blanks_are_cut_within_the_sentence() {
+    let front = format!("description: {}", "读取和写入各种文档并把它们转换为其他格式".repeat(3));
+    let names = ["a", "b", "c", "d", "e"];
+    let house = House::with(names.map(|name| (name, &*front, "B.")));
+    let shown = show(&house, names.map(|name| likely(&house, name, 0.2, 0.2)).to_vec());
+    let lines: Vec<&str> = shown.turn.lines().filter(|line| line.starts_with("- **")).collect();
+    assert_eq!(lines.len(), 5, "{}", shown.turn);
+    assert!(lines.iter().all(|line| line.contains("**: 读取") && line.ends_with('…')), "{}", shown.turn);
+    assert!(shown.tokens.turn <= Tokens(100), "{:?}", shown.tokens);
+}
+
+#[test]
 fn policies() {
     let house = three();
     let hits = || vec![likely(&house, "csv", 0.3, 0.2), likely(&house, "pdf", 0.25, 0.4)];
