@@ -13,7 +13,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program for developers")]
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts of some thousand messages")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::Value;
 use skillcue_select::fusion::{self, Evidence, GATE_PARTS, MAX_NAMED, NAMING_PARTS, RANK_PARTS};
-use skillcue_select::{MessageFacts, SearchContext, SkillDocument, TextIndex};
+use skillcue_select::{Meaning, MessageFacts, SearchContext, SkillDocument, TextIndex};
 
 const FOLDS: usize = 5;
 const RANKS: usize = RANK_PARTS.len();
@@ -33,6 +33,38 @@ struct SkillText {
     name: String,
     description: String,
     body: Option<String>,
+}
+
+impl SkillText {
+    /// Returns the text that a sentence model reads.
+    fn summary(&self) -> String {
+        format!("{}. {}", self.name.replace(['-', '_'], " "), self.description)
+    }
+}
+
+/// The vectors of texts, by a sentence model.
+struct Vectors {
+    numbers: HashMap<String, usize>,
+    values: Vec<f32>,
+}
+
+impl Vectors {
+    /// Reads the texts, one JSON string a line, and their vectors, 384 numbers of four bytes each.
+    fn read(texts: &Path) -> Vectors {
+        let all = std::fs::read_to_string(texts).expect("the texts");
+        let text = |line: &str| serde_json::from_str(line).expect("a JSON string");
+        let bytes = std::fs::read(texts.with_extension("bin")).expect("their vectors");
+        let (values, _) = bytes.as_chunks();
+        Vectors {
+            numbers: all.lines().enumerate().map(|(number, line)| (text(line), number)).collect(),
+            values: values.iter().map(|value| f32::from_le_bytes(*value)).collect(),
+        }
+    }
+
+    fn of(&self, text: &str) -> &[f32] {
+        let at = self.numbers.get(text).expect("every text has a vector");
+        &self.values[384 * at..384 * (at + 1)]
+    }
 }
 
 struct Labelled {
@@ -128,6 +160,7 @@ fn cases(
     skills: &[&SkillText],
     messages: &[Labelled],
     bodies: bool,
+    vectors: Option<&Vectors>,
     sources: &mut HashMap<String, usize>,
 ) -> Vec<Case> {
     let index = TextIndex::of_documents(skills.iter().map(|skill| SkillDocument {
@@ -148,6 +181,8 @@ fn cases(
         let next = sources.len();
         *sources.entry(message.source.clone()).or_insert(next)
     };
+    let of_skills: Vec<&[f32]> =
+        vectors.iter().flat_map(|vectors| skills.iter().map(|skill| vectors.of(&skill.summary()))).collect();
     let numbered: Vec<(usize, &Labelled)> = messages.iter().map(|one| (source(one, sources), one)).collect();
     let case = |(source, message): &(usize, &Labelled)| {
         let lower = message.query.to_lowercase();
@@ -166,7 +201,17 @@ fn cases(
                 if beside || quoted { 2.0 } else { 1.0 }
             })
         };
-        let context = SearchContext { mention: &mention, ..SearchContext::default() };
+        let cosines: Option<Vec<f32>> = vectors.map(|vectors| {
+            let own = vectors.of(&message.query);
+            of_skills.iter().map(|skill| skill.iter().zip(own).map(|(a, b)| a * b).sum()).collect()
+        });
+        let cosine = |skill: usize| cosines.as_ref().map(|cosines| cosines[skill]);
+        let mut nearest: Vec<usize> = cosines.iter().flat_map(|cosines| 0..cosines.len()).collect();
+        nearest.sort_by(|a, b| cosine(*b).unwrap_or(0.0).total_cmp(&cosine(*a).unwrap_or(0.0)));
+        nearest.truncate(30);
+        let meaning = Meaning { cosine: &cosine, nearest: &nearest };
+        let meaning = vectors.is_some().then_some(&meaning);
+        let context = SearchContext { mention: &mention, meaning, ..SearchContext::default() };
         let (found, facts) = index.candidates(&message.query, &context);
         let greatest = found.iter().fold(Evidence::default(), |all, one| all.greatest(one.evidence));
         let has = |list: &[String], skill: usize| list.contains(&skills[skill].id);
@@ -513,32 +558,41 @@ fn print_weights(fit: &Fit) {
     }
 }
 
-fn main() {
-    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let data = arguments.next().expect("usage: fit DATA [--ablate]");
-    let ablate = arguments.next().is_some_and(|argument| argument.as_os_str() == "--ablate");
-    let (mut skills, mut messages, mut bare, mut bare_messages) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut dirs: Vec<PathBuf> =
-        std::fs::read_dir(&data).expect("a directory").map(|entry| entry.unwrap().path()).collect();
-    dirs.sort();
-    for dir in dirs.iter().filter(|dir| dir.join("queries.jsonl").is_file()) {
-        let has_bodies = lines(&dir.join("skills.jsonl")).iter().any(|skill| skill["body"].is_string());
-        let (skills, messages) =
-            if has_bodies { (&mut skills, &mut messages) } else { (&mut bare, &mut bare_messages) };
-        read_set(dir, skills, messages);
-    }
-    let wild = read_wild(&data.join("wild.jsonl.gz"));
+/// Fits the weights of skills with bodies, and of those without.
+fn fit_both(sets: &mut Sets, vectors: Option<&Vectors>, ablate: bool) -> (Fit, Fit) {
     let mut sources = HashMap::new();
-    let own: Vec<&SkillText> = skills.iter().collect();
-    let many: Vec<&SkillText> = skills.iter().chain(&wild).collect();
-    let mut pools = vec![("pooled", cases(&own, &messages, true, &mut sources))];
-    if !wild.is_empty() {
-        pools.push(("among many", cases(&many, &messages, true, &mut sources)));
+    let own: Vec<&SkillText> = sets.skills.iter().collect();
+    let many: Vec<&SkillText> = sets.skills.iter().chain(&sets.wild).collect();
+    let mut pools = vec![("pooled", cases(&own, &sets.messages, true, vectors, &mut sources))];
+    if !sets.wild.is_empty() {
+        pools.push(("among many", cases(&many, &sets.messages, true, vectors, &mut sources)));
     }
-    println!("{} skills, {} more, {} messages, {} repositories", own.len(), wild.len(), messages.len(), sources.len());
-    let with = fit(&mut pools, &[], true);
+    let (count, more) = (own.len(), sets.wild.len());
+    println!("{count} skills, {more} more, {} messages, {} repositories", sets.messages.len(), sources.len());
+    let unused: &[usize] = if vectors.is_some() { &[] } else { &[12] };
+    let with = fit(&mut pools, unused, true);
     print_weights(&with);
-    for (name, cases) in &pools {
+    print_pools(&pools);
+    let mut bare_pools = vec![("descriptions only", cases(&own, &sets.messages, false, vectors, &mut sources))];
+    if !sets.bare.is_empty() {
+        let bare: Vec<&SkillText> = sets.bare.iter().collect();
+        bare_pools.push(("tools", cases(&bare, &sets.bare_messages, false, vectors, &mut sources)));
+    }
+    // Without bodies: no evidence of bodies.
+    let without = fit(&mut bare_pools, &[&[1, 3, 5, 9], unused].concat(), true);
+    print_weights(&without);
+    print_pools(&bare_pools);
+    for (at, part) in RANK_PARTS.iter().enumerate().filter(|_| ablate) {
+        fit(&mut pools, &[&[at], unused].concat(), false);
+        let recalls =
+            pools.iter().map(|(name, cases)| format!("{name} {:.3} / {:.3}", recall(cases, 1), recall(cases, 3)));
+        println!("without {part}: {}", recalls.collect::<Vec<_>>().join(", "));
+    }
+    (with, without)
+}
+
+fn print_pools(pools: &[(&str, Vec<Case>)]) {
+    for (name, cases) in pools {
         println!(
             "{name}: recall at 1 / 3 / 5: {:.3} / {:.3} / {:.3}",
             recall(cases, 1),
@@ -547,42 +601,75 @@ fn main() {
         );
         print_curve(cases);
     }
-    let mut bare_pools = vec![("descriptions only", cases(&own, &messages, false, &mut sources))];
-    if !bare.is_empty() {
-        // Tools of one collection: each message is of a repository of its own.
-        for (number, message) in bare_messages.iter_mut().enumerate() {
+}
+
+/// The labelled sets of a directory.
+#[derive(Default)]
+struct Sets {
+    skills: Vec<SkillText>,
+    messages: Vec<Labelled>,
+    /// Those without bodies.
+    bare: Vec<SkillText>,
+    bare_messages: Vec<Labelled>,
+    wild: Vec<SkillText>,
+}
+
+impl Sets {
+    fn read(data: &Path) -> Sets {
+        let mut sets = Sets { wild: read_wild(&data.join("wild.jsonl.gz")), ..Sets::default() };
+        let entries = std::fs::read_dir(data).expect("a directory");
+        let mut dirs: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        dirs.sort();
+        for dir in dirs.iter().filter(|dir| dir.join("queries.jsonl").is_file()) {
+            let has_bodies = lines(&dir.join("skills.jsonl")).iter().any(|skill| skill["body"].is_string());
+            if has_bodies {
+                read_set(dir, &mut sets.skills, &mut sets.messages);
+            } else {
+                read_set(dir, &mut sets.bare, &mut sets.bare_messages);
+            }
+        }
+        // Tools of one collection: each is a repository of its own.
+        for (number, message) in sets.bare_messages.iter_mut().enumerate() {
             message.source = format!("bare:{}", message.relevant.first().map_or(number.to_string(), String::clone));
         }
-        let bare: Vec<&SkillText> = bare.iter().collect();
-        bare_pools.push(("tools", cases(&bare, &bare_messages, false, &mut sources)));
+        sets
     }
-    let unused: Vec<usize> = [1, 3, 5, 9].to_vec();
-    let without = fit(&mut bare_pools, &unused, true);
-    print_weights(&without);
-    for (name, cases) in &bare_pools {
-        println!(
-            "{name}: recall at 1 / 3 / 5: {:.3} / {:.3} / {:.3}",
-            recall(cases, 1),
-            recall(cases, 3),
-            recall(cases, 5)
-        );
-        print_curve(cases);
+
+    /// Returns all texts that a sentence model reads, each once.
+    fn texts(&self) -> BTreeSet<String> {
+        let skills = self.skills.iter().chain(&self.bare).chain(&self.wild).map(SkillText::summary);
+        skills.chain(self.messages.iter().chain(&self.bare_messages).map(|message| message.query.clone())).collect()
     }
-    if ablate {
-        for (at, part) in RANK_PARTS.iter().enumerate() {
-            fit(&mut pools, &[at], false);
-            let recalls: Vec<String> = pools
-                .iter()
-                .map(|(name, cases)| format!("{name} {:.3} / {:.3}", recall(cases, 1), recall(cases, 3)))
-                .collect();
-            println!("without {part}: {}", recalls.join(", "));
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (data, vectors, ablate) = match words.as_slice() {
+        [data, "--texts", texts] => {
+            let line = |text: String| format!("{}\n", Value::from(text));
+            let all: String = Sets::read(Path::new(data)).texts().into_iter().map(line).collect();
+            return std::fs::write(texts, all).expect("the texts can be written");
         }
-    }
+        [data] => (data, None, false),
+        [data, "--ablate"] => (data, None, true),
+        [data, "--vectors", texts] => (data, Some(Vectors::read(Path::new(texts))), false),
+        _ => return println!("usage: fit DATA [--ablate | --texts FILE.jsonl | --vectors FILE.jsonl]"),
+    };
+    let mut sets = Sets::read(Path::new(data));
+    let (with, without) = fit_both(&mut sets, None, ablate);
     let mut out =
         "//! The fitted weights. Made by `cargo xtask fit`.\n\nuse crate::relevance::fusion::FusionWeights;\n"
             .to_owned();
     out.push_str(&table("WITH_BODIES", "skills have bodies", &with));
     out.push_str(&table("WITHOUT_BODIES", "they have none, or where none are indexed yet", &without));
+    let Some(vectors) = vectors else {
+        return println!("{out}\nNot written: give the vectors of a sentence model, too (--vectors)");
+    };
+    let (with, without) = fit_both(&mut sets, Some(&vectors), false);
+    out.push_str(&table("WITH_BODIES_AND_MODEL", "skills have bodies, with a sentence model", &with));
+    let about = "they have none, or where none are indexed yet, with a sentence model";
+    out.push_str(&table("WITHOUT_BODIES_WITH_MODEL", about, &without));
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/relevance/weights.rs");
     std::fs::write(&target, out).expect("the source directory can be written");
     println!("wrote {}", target.display());

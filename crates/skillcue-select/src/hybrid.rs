@@ -7,7 +7,8 @@ use skillcue_catalog::Catalog;
 use crate::relevance::fusion::MAX_ONE_WORD as NOT_A_MATCH;
 use crate::selector::RankedHits;
 use crate::{
-    Hit, Mention, Mode, Reason, ReasonKind, SearchContext, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn,
+    Hit, Meaning, Mention, Mode, Reason, ReasonKind, SearchContext, SelectOptions, Selection, Selector, TextHit,
+    TextIndex, Turn,
 };
 
 /// How many hits of either side are combined, at least: one that both have may rank low in each.
@@ -55,7 +56,19 @@ impl Selector {
         if options.mode == Mode::Keyword {
             return self.select(catalog, turn, options);
         }
-        self.by_both(catalog, texts, turn, options.limit).selection(turn)
+        self.by_both(catalog, texts, turn, options.limit, None).selection(turn)
+    }
+
+    /// Like [`select_with`](Selector::select_with) in [`Mode::Hybrid`], with what a sentence model says.
+    pub fn select_by_meaning(
+        &self,
+        catalog: &Catalog,
+        texts: &TextIndex,
+        meaning: &Meaning<'_>,
+        turn: &Turn<'_>,
+        limit: usize,
+    ) -> Selection {
+        self.by_both(catalog, texts, turn, limit, Some(meaning)).selection(turn)
     }
 
     /// Returns the skills that come closest to a turn by triggers and texts, best first: the hits that
@@ -77,10 +90,17 @@ impl Selector {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn closest(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> Vec<Hit> {
-        self.by_both(catalog, texts, turn, limit).hits
+        self.by_both(catalog, texts, turn, limit, None).hits
     }
 
-    fn by_both(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> RankedHits {
+    fn by_both(
+        &self,
+        catalog: &Catalog,
+        texts: &TextIndex,
+        turn: &Turn<'_>,
+        limit: usize,
+        meaning: Option<&Meaning<'_>>,
+    ) -> RankedHits {
         let depth = limit.max(MIN_DEPTH);
         let mut matches = self.by_triggers(catalog, turn, depth);
         let beyond = matches.matched - matches.hits.len();
@@ -95,6 +115,7 @@ impl Selector {
         let context = SearchContext {
             usable: &|skill| self.is_visible(catalog, skill),
             mention: &|skill| mentions.get(&skill).copied().unwrap_or(0.0),
+            meaning,
         };
         let ranking = texts.search_with(turn.message, depth, &context);
         let mut positions: HashMap<usize, usize> =

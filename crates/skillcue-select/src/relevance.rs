@@ -37,5 +37,5 @@ pub use bodies::{BodyTerms, DocTerms, body_key};
 pub use evidence::Evidence;
 pub use fusion::MessageFacts;
 pub use index::{SkillDocument, TextIndex};
-pub use search::{Candidate, EvidencePart, Ranking, SearchContext, TextHit, TextWord};
+pub use search::{Candidate, EvidencePart, Meaning, Ranking, SearchContext, TextHit, TextWord};
 pub use storage::ReadAt;

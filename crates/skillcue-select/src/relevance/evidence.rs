@@ -35,6 +35,8 @@ pub struct Evidence {
     pub section: f32,
     /// Whether the message has the name as written: with hyphens, or in quotation marks.
     pub mention: f32,
+    /// The cosine of the message and the skill by a sentence model; 0 without one.
+    pub meaning: f32,
     /// The share of the message that the texts have.
     pub coverage: f32,
     /// The rarity of the rarest word that the description shares with the message, in units of that of a word which one

@@ -8,7 +8,7 @@
 //! `cargo xtask fit` makes the numbers. They are in raw units, so that the same evidence weighs the same in any catalog.
 
 pub use crate::relevance::evidence::Evidence;
-pub use crate::relevance::weights::{WITH_BODIES, WITHOUT_BODIES};
+pub use crate::relevance::weights::{WITH_BODIES, WITH_BODIES_AND_MODEL, WITHOUT_BODIES, WITHOUT_BODIES_WITH_MODEL};
 
 /// The kinds of evidence that rank, in the order of their weights.
 pub const RANK_PARTS: [&str; RANKS] = [
@@ -24,8 +24,9 @@ pub const RANK_PARTS: [&str; RANKS] = [
     "section",
     "name",
     "mention",
+    "meaning",
 ];
-const RANKS: usize = 12;
+const RANKS: usize = 13;
 /// The certainty that one word gives by itself at most: not enough to show a skill.
 pub(crate) const MAX_ONE_WORD: f32 = 0.45;
 /// How many ranks are weighed for their names.
@@ -74,6 +75,7 @@ pub fn rank_values(evidence: &Evidence, greatest: &Evidence) -> [f32; RANKS] {
         share(evidence.section, greatest.section),
         share(evidence.name, greatest.name),
         evidence.mention,
+        evidence.meaning,
     ]
 }
 

@@ -93,11 +93,28 @@ pub struct SearchContext<'a> {
     /// How clearly the message has the name of a skill as it is written: 0, not at all; 1, with its hyphens; 2, in
     /// quotation marks, or beside the word "skill".
     pub mention: &'a dyn Fn(usize) -> f32,
+    /// What a sentence model says, if there is one.
+    pub meaning: Option<&'a Meaning<'a>>,
+}
+
+/// What a sentence model says about a message.
+#[derive(Clone, Copy)]
+pub struct Meaning<'a> {
+    /// The cosine of the vectors of the message and of a skill; `None`, if the skill has none.
+    pub cosine: &'a dyn Fn(usize) -> Option<f32>,
+    /// The skills that are nearest by it: they are weighed even if they share no word with the message.
+    pub nearest: &'a [usize],
+}
+
+impl std::fmt::Debug for Meaning<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Meaning").field("nearest", &self.nearest).finish_non_exhaustive()
+    }
 }
 
 impl Default for SearchContext<'_> {
     fn default() -> Self {
-        SearchContext { usable: &|_| true, mention: &|_| 0.0 }
+        SearchContext { usable: &|_| true, mention: &|_| 0.0, meaning: None }
     }
 }
 
@@ -240,6 +257,11 @@ impl TextIndex {
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, 0, count, &usable);
         documents.extend(self.best(scratch, 1, count, &usable));
+        for skill in context.meaning.iter().flat_map(|meaning| meaning.nearest) {
+            // Documents are in the order of skills.
+            let document = self.skills.binary_search_by_key(skill, |skill| *skill as usize).ok();
+            documents.extend(document.filter(usable));
+        }
         documents.sort_unstable();
         documents.dedup();
         let mut found = Vec::with_capacity(documents.len());
@@ -248,7 +270,8 @@ impl TextIndex {
             let [short, long, name] = self.scores(scratch, document);
             let own = message.evidence(&profile, (whole, document), &rarity_of, &mut scratch.evidence);
             let mention = (context.mention)(self.skill(document));
-            found.push((document, Evidence { short, long, name, mention, ..own }));
+            let meaning = context.meaning.and_then(|meaning| (meaning.cosine)(self.skill(document))).unwrap_or(0.0);
+            found.push((document, Evidence { short, long, name, mention, meaning, ..own }));
         }
         let facts = MessageFacts { count: message.count as f32, question: message.question, foreign: message.foreign };
         (found, facts)
@@ -265,7 +288,7 @@ impl TextIndex {
         let mut lists = Vec::new();
         let (found, facts) = self.weigh(scratch, message, &query, &mut lists, limit.max(CANDIDATES), context);
         let greatest = found.iter().fold(Evidence::default(), |all, (_, one)| all.greatest(*one));
-        let weights = self.weights();
+        let weights = self.weights(context.meaning.is_some());
         let mut ranked: Vec<(f32, usize, Evidence)> = found
             .into_iter()
             .map(|(document, evidence)| {
@@ -305,8 +328,13 @@ impl TextIndex {
     }
 
     /// Returns the weights that fit the index.
-    fn weights(&self) -> &'static FusionWeights {
-        if self.long.is_some() { &fusion::WITH_BODIES } else { &fusion::WITHOUT_BODIES }
+    fn weights(&self, model: bool) -> &'static FusionWeights {
+        match (self.long.is_some(), model) {
+            (true, false) => &fusion::WITH_BODIES,
+            (false, false) => &fusion::WITHOUT_BODIES,
+            (true, true) => &fusion::WITH_BODIES_AND_MODEL,
+            (false, true) => &fusion::WITHOUT_BODIES_WITH_MODEL,
+        }
     }
 
     /// Returns the share of each candidate among all, of which none is a copy of it: a softmax of the scores.
@@ -414,7 +442,8 @@ impl TextIndex {
 
     /// Returns the three scores of a document. Without bodies, the long text is the short one.
     fn scores(&self, scratch: &SearchScratch, document: usize) -> [f32; 3] {
-        let [short, long, name] = scratch.slots[document].scores;
+        let slot = &scratch.slots[document];
+        let [short, long, name] = if slot.search == scratch.search { slot.scores } else { [0.0; 3] };
         [short, if self.long.is_some() { long } else { short }, name]
     }
 

@@ -4,14 +4,28 @@ use crate::relevance::fusion::FusionWeights;
 
 /// The weights where skills have bodies.
 pub const WITH_BODIES: FusionWeights = FusionWeights {
-    rank: [1.218, 3.369, 3.857, 2.725, 0.910, 0.319, 1.288, 0.725, 3.098, 1.563, 0.901, 0.197],
+    rank: [1.218, 3.369, 3.857, 2.725, 0.910, 0.319, 1.288, 0.725, 3.098, 1.563, 0.901, 0.197, 0.0],
     gate: [3.678, 1.886, -1.366, 1.084, -9.799, -1.088, 1.181, -0.396, -5.679],
     naming: [3.669, 0.366, 1.259, 0.473, -4.370, -0.578, 0.553, 0.104, -4.453],
 };
 
 /// The weights where they have none, or where none are indexed yet.
 pub const WITHOUT_BODIES: FusionWeights = FusionWeights {
-    rank: [5.497, 0.000, 2.230, 0.000, 2.810, 0.000, 0.395, -0.088, 0.923, 0.000, 0.756, 1.825],
+    rank: [5.497, 0.000, 2.230, 0.000, 2.810, 0.000, 0.395, -0.088, 0.923, 0.000, 0.756, 1.825, 0.0],
+    gate: [4.076, 0.375, 0.059, 2.651, -11.210, -0.267, 0.677, -1.340, -4.959],
+    naming: [3.915, 0.375, 0.443, 1.561, -3.100, -0.160, 0.366, -0.135, -3.673],
+};
+
+/// The weights where skills have bodies, with a sentence model.
+pub const WITH_BODIES_AND_MODEL: FusionWeights = FusionWeights {
+    rank: [1.218, 3.369, 3.857, 2.725, 0.910, 0.319, 1.288, 0.725, 3.098, 1.563, 0.901, 0.197, 4.2],
+    gate: [3.678, 1.886, -1.366, 1.084, -9.799, -1.088, 1.181, -0.396, -5.679],
+    naming: [3.669, 0.366, 1.259, 0.473, -4.370, -0.578, 0.553, 0.104, -4.453],
+};
+
+/// The weights where they have none, or where none are indexed yet, with a sentence model.
+pub const WITHOUT_BODIES_WITH_MODEL: FusionWeights = FusionWeights {
+    rank: [5.497, 0.000, 2.230, 0.000, 2.810, 0.000, 0.395, -0.088, 0.923, 0.000, 0.756, 1.825, 4.2],
     gate: [4.076, 0.375, 0.059, 2.651, -11.210, -0.267, 0.677, -1.340, -4.959],
     naming: [3.915, 0.375, 0.443, 1.561, -3.100, -0.160, 0.366, -0.135, -3.673],
 };
