@@ -431,11 +431,15 @@ fn a_host_that_holds_back_foreign_skills_names_none_of_them() {
     let mut named = 0;
     for percent in (0..=100_u8).step_by(5) {
         for policy in [Policy::Inject, Policy::Hint] {
-            let (_dir, builder) = checkout();
+            let (dir, builder) = checkout();
+            // Without triggers, which may be enough for a body.
+            write(&dir.path().join("repo/vendor"), "theirs", "", "Invoices for customers, EVIL\n");
+            write(&dir.path().join("home/.agents/skills"), "mine", "", "Invoices for customers, GOOD\n");
             let eagerness = f32::from(percent) / 100.0;
             let config = DiscloseConfig { policy, eagerness, ..DiscloseConfig::default() };
             let skills = builder.disclosure(config).hold_back(skillcue::Skill::is_foreign).build().unwrap();
-            let shown = skills.disclose(Request::new("what about some invoice").mode(Mode::Hybrid));
+            skills.index_bodies();
+            let shown = skills.disclose(Request::new("some invoices for customers").mode(Mode::Hybrid));
             if shown.tier == Tier::Shortlist {
                 assert!(!shown.turn.contains("theirs"), "{policy:?} {eagerness}: {}", shown.turn);
                 named += usize::from(shown.turn.contains("mine"));

@@ -233,16 +233,17 @@ fn skills_of_a_checkout_are_not_shown_before_the_user_agreed() {
 #[test]
 fn skills_of_a_checkout_are_not_named_before_the_user_agreed() {
     const EAGERNESS: [&str; 8] = ["0.00001", "0.0001", "0.001", "0.01", "0.1", "0.3", "0.5", "0.9"];
-    let named = |way: &Way| {
+    let named = |way: &Way, dir: &str| {
         let talk = Talk::new(|_| Reply::text("Done."));
-        (way.bring)(&talk.sandbox);
+        // Without a trigger, which may be enough for a body.
+        talk.sandbox.write(&format!("{dir}/SKILL.md"), "---\nname: inv\ndescription: Writes invoices.\n---\nEVIL\n");
         for eagerness in EAGERNESS {
             ask(&talk, way, &["--eagerness", eagerness]);
         }
         sent(&talk).contains("Writes invoices")
     };
-    assert!(!named(&FOREIGN[0]) && !named(&FOREIGN[2]));
-    assert!(named(&OWN[0]), "at some eagerness it is named");
+    assert!(!named(&FOREIGN[0], "work/.agents/skills/inv"));
+    assert!(named(&OWN[0], "home/.agents/skills/inv"), "at some eagerness it is named");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use skillcue_disclose::{
     BodySource, Counter, Decision, DiscloseConfig, Disclosure, Fallback, LOAD_ADVICE, Policy, SHORTLIST_HEADING,
     Session, Situation, Tier, Tokens,
 };
-use skillcue_select::{Hit, Intent, Mention, Mode, Reason, ReasonKind};
+use skillcue_select::{Hit, Intent, Mention, Mode, Reason, ReasonKind, Thresholds};
 
 use crate::house::{Files, House, hit, hits_of, reason};
 
@@ -52,8 +52,7 @@ fn decisions(shown: &Disclosure) -> Vec<(&str, Decision)> {
 #[test]
 fn likely_skills_are_named_the_likeliest_first() {
     let house = three();
-    let hits =
-        vec![likely(&house, "csv", 0.3, 0.2), likely(&house, "pdf", 0.25, 0.4), likely(&house, "xml", 0.0, 0.01)];
+    let hits = vec![likely(&house, "csv", 0.3, 0.2), likely(&house, "pdf", 0.25, 0.4), likely(&house, "xml", 0.0, 0.0)];
     let shown = show(&house, hits);
     let text = "## Skills that may fit\n\n- **pdf**: Reads PDF files\n- **csv**: Reads tables\n\n\
                 Load one with load_skill if it fits; otherwise ignore them.";
@@ -71,7 +70,7 @@ fn likely_skills_are_named_the_likeliest_first() {
     assert_eq!(shown.tokens.turn, house.discloser(DiscloseConfig::default()).counter().count(text));
     let json = serde_json::to_value(&shown).unwrap();
     assert_eq!((&json["tier"], &json["skills"][0]["decision"]), (&2.into(), &"named".into()));
-    assert_eq!(json["thresholds"]["body"], 0.5);
+    assert_eq!(json["thresholds"], serde_json::to_value(Thresholds::default()).unwrap());
     assert!(json.get("listed").is_none(), "it is no list of all skills");
     // Nothing of it counts as shown.
     let mut session = Session::default();
@@ -82,7 +81,7 @@ fn likely_skills_are_named_the_likeliest_first() {
 #[test]
 fn a_body_is_worth_more_than_names() {
     let house = three();
-    let shown = show(&house, vec![likely(&house, "pdf", 0.6, 0.6), likely(&house, "csv", 0.3, 0.4)]);
+    let shown = show(&house, vec![likely(&house, "pdf", 0.95, 0.95), likely(&house, "csv", 0.3, 0.4)]);
     assert_eq!(shown.tier, Tier::Documentation);
     assert_eq!(decisions(&shown), [("pdf", Decision::Included), ("csv", Decision::Omitted)]);
     assert!(!shown.turn.contains("csv"), "{}", shown.turn);
@@ -167,7 +166,7 @@ fn policies() {
     assert!(decisions(&catalog).iter().all(|(_, decision)| *decision == Decision::Omitted));
     // Beside a body, a hint names no other.
     let config = DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() };
-    let sure = vec![likely(&house, "pdf", 0.8, 0.8), likely(&house, "csv", 0.3, 0.4)];
+    let sure = vec![likely(&house, "pdf", 0.95, 0.95), likely(&house, "csv", 0.3, 0.4)];
     let sure = show_with(&house, config, sure, &Change::default());
     assert!(sure.turn.contains("pdf") && !sure.turn.contains("csv") && sure.tier == Tier::Documentation);
 }
@@ -182,7 +181,7 @@ fn a_fallback_is_for_messages_that_nothing_is_likely_for() {
             show_with(&house, config(), vec![likely(&house, "pdf", 0.2, 0.2)], &Change::default()).tier,
             Tier::Shortlist
         );
-        let unlikely = show_with(&house, config(), vec![likely(&house, "pdf", 0.01, 0.01)], &Change::default());
+        let unlikely = show_with(&house, config(), vec![likely(&house, "pdf", 0.0, 0.0)], &Change::default());
         let begins = match fallback {
             Fallback::None => "[3 skills available]",
             Fallback::ShowAll => "## Available Capabilities",
