@@ -237,7 +237,8 @@ fn cases(
 fn minimise<const N: usize>(steps: usize, function: impl Fn(&[f64; N]) -> (f64, [f64; N])) -> [f64; N] {
     let mut at = [0.0; N];
     let (mut value, mut slope) = function(&at);
-    let mut inverse: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
+    let unit = || -> [[f64; N]; N] { std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j)))) };
+    let (mut inverse, mut is_fresh) = (unit(), true);
     for _ in 0..steps {
         let direction: [f64; N] = std::array::from_fn(|i| -dot(&slope, &inverse[i]));
         let falls = dot(&direction, &slope);
@@ -245,11 +246,20 @@ fn minimise<const N: usize>(steps: usize, function: impl Fn(&[f64; N]) -> (f64, 
         let (next, new_value, new_slope) = loop {
             let next: [f64; N] = std::array::from_fn(|i| at[i] + step * direction[i]);
             let (new_value, new_slope) = function(&next);
-            if new_value <= value + 1e-4 * step * falls || step < 1e-6 {
+            if new_value <= value + 1e-4 * step * falls || step < 1e-8 {
                 break (next, new_value, new_slope);
             }
             step /= 2.0;
         };
+        if new_value > value || falls >= 0.0 {
+            // What was learned about the curvature misleads here: once more along the gradient.
+            if is_fresh {
+                break;
+            }
+            (inverse, is_fresh) = (unit(), true);
+            continue;
+        }
+        is_fresh = false;
         let moved: [f64; N] = std::array::from_fn(|i| next[i] - at[i]);
         let changed: [f64; N] = std::array::from_fn(|i| new_slope[i] - slope[i]);
         let curved = dot(&moved, &changed);
@@ -322,7 +332,7 @@ fn fit_ranks(cases: &[&Case], without: &[usize]) -> [f64; RANKS] {
         slope.iter_mut().zip(point).for_each(|(slope, point)| *slope += 0.002 * point);
         (value, slope)
     };
-    let point = minimise(60, function);
+    let point = minimise(200, function);
     std::array::from_fn(|at| point[at] / scale[at])
 }
 
