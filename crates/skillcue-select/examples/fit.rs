@@ -25,6 +25,8 @@ use skillcue_select::{Meaning, MessageFacts, SearchContext, SkillDocument, TextI
 
 const FOLDS: usize = 5;
 const RANKS: usize = RANK_PARTS.len();
+/// How many repositories messages that need no skill count as: their weight beside the others.
+const NONE_SOURCES: usize = 10;
 /// How much more a message counts that must not select a skill, when the gate is fitted.
 const MUST_NOT: f64 = 3.0;
 
@@ -67,10 +69,13 @@ impl Vectors {
     }
 }
 
+#[derive(Clone)]
 struct Labelled {
     query: String,
     relevant: Vec<String>,
     not_relevant: Vec<String>,
+    /// Whether it needs no skill at all.
+    none: bool,
     /// The repository of the skill that it is about.
     source: String,
 }
@@ -79,6 +84,7 @@ struct Labelled {
 struct Case {
     source: usize,
     positive: bool,
+    none: bool,
     values: Vec<[f64; RANKS]>,
     evidence: Vec<Evidence>,
     facts: MessageFacts,
@@ -124,7 +130,8 @@ fn read_set(dir: &Path, skills: &mut Vec<SkillText>, messages: &mut Vec<Labelled
         for line in lines(&dir.join(file)) {
             let (relevant, not_relevant) = (ids(&line["relevant"]), ids(&line["not_relevant"]));
             let source = relevant.first().or(not_relevant.first()).map_or("none".to_owned(), |id| source_of(id));
-            messages.push(Labelled { query: text(&line, "query"), relevant, not_relevant, source });
+            let none = line["none"] == true;
+            messages.push(Labelled { query: text(&line, "query"), relevant, not_relevant, none, source });
         }
     }
 }
@@ -218,6 +225,7 @@ fn cases(
         Case {
             source: *source,
             positive: !message.relevant.is_empty(),
+            none: message.none,
             values: found.iter().map(|one| fusion::rank_values(&one.evidence, &greatest).map(f64::from)).collect(),
             evidence: found.iter().map(|one| one.evidence).collect(),
             facts,
@@ -418,12 +426,9 @@ impl Case {
 
     /// Returns whether the first is right; `None` if the labels do not say.
     fn is_right(&self, first: usize) -> Option<bool> {
-        if self.positive { Some(self.right[first]) } else { self.wrong[first].then_some(false) }
+        if self.positive { Some(self.right[first]) } else { (self.none || self.wrong[first]).then_some(false) }
     }
 
-    fn needs_none(&self) -> bool {
-        !self.positive && !self.wrong.contains(&true)
-    }
 }
 
 type LogisticRows = Vec<([f64; 8], bool, f64)>;
@@ -440,7 +445,7 @@ fn logistic_rows(cases: &[&Case], must_not: f64) -> (LogisticRows, LogisticRows)
             gate.push((case.gate(first), right, weight * if case.positive { 1.0 } else { must_not }));
         }
         for (rank, at) in order.iter().enumerate().take(MAX_NAMED) {
-            if case.positive || case.wrong[*at] {
+            if case.positive || case.none || case.wrong[*at] {
                 naming.push((case.naming(&order, rank), case.right[*at], weight));
             }
         }
@@ -504,21 +509,23 @@ fn recall(cases: &[Case], k: usize) -> f64 {
 /// Prints the share of right bodies and names for some thresholds.
 fn print_curve(cases: &[Case]) {
     let positives: Vec<&Case> = cases.iter().filter(|case| case.positive).collect();
-    let negatives: Vec<&Case> = cases.iter().filter(|case| !case.positive).collect();
+    let negatives: Vec<&Case> = cases.iter().filter(|case| !case.positive && !case.none).collect();
+    let none: Vec<&Case> = cases.iter().filter(|case| case.none).collect();
     let first = |case: &Case| case.order().first().copied();
-    println!("  body threshold: right bodies shown | wrong bodies shown | must-not bodies shown");
+    println!("  body threshold: right bodies shown | wrong bodies shown | must-not bodies shown | bodies where none is needed");
     for threshold in [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85] {
         let share = |list: &[&Case], is: &dyn Fn(&Case) -> bool| {
             list.iter().filter(|case| case.certainty >= threshold && is(case)).count() as f64 / list.len().max(1) as f64
         };
         println!(
-            "  {threshold:.2}: {:.3} | {:.3} | {:.3}",
+            "  {threshold:.2}: {:.3} | {:.3} | {:.3} | {:.3}",
             share(&positives, &|case| first(case).is_some_and(|at| case.right[at])),
             share(&positives, &|case| first(case).is_some_and(|at| !case.right[at])),
             share(&negatives, &|case| first(case).is_some_and(|at| case.wrong[at])),
+            share(&none, &|_| true),
         );
     }
-    println!("  name threshold (body 0.68): right one shown or named | names on a must-not message, of which none");
+    println!("  name threshold (body 0.68): right one shown or named | names on a message that needs none, share with none");
     for threshold in [0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15] {
         let named = |case: &Case| -> Vec<usize> {
             let order = case.order();
@@ -528,17 +535,17 @@ fn print_curve(cases: &[Case]) {
             order.into_iter().zip(&case.likely).filter(|(_, likely)| **likely >= threshold).map(|(at, _)| at).collect()
         };
         let right = positives.iter().filter(|case| named(case).iter().any(|at| case.right[*at])).count();
-        let count: usize = negatives.iter().map(|case| named(case).len()).sum();
-        let none = negatives.iter().filter(|case| named(case).is_empty()).count();
+        let count: usize = none.iter().map(|case| named(case).len()).sum();
+        let silent = none.iter().filter(|case| named(case).is_empty()).count();
         println!(
             "  {threshold:.2}: {:.3} | {:.2}, {:.2}",
             right as f64 / positives.len() as f64,
-            count as f64 / negatives.len().max(1) as f64,
-            none as f64 / negatives.len().max(1) as f64
+            count as f64 / none.len().max(1) as f64,
+            silent as f64 / none.len().max(1) as f64
         );
     }
     let mut buckets = [(0.0, 0.0, 0.0); 10];
-    for case in cases.iter().filter(|case| !case.needs_none()) {
+    for case in cases {
         if let Some(right) = first(case).and_then(|at| case.is_right(at)) {
             let bucket = &mut buckets[((case.certainty * 10.0) as usize).min(9)];
             *bucket = (bucket.0 + 1.0, bucket.1 + case.certainty, bucket.2 + f64::from(u8::from(right)));
@@ -640,8 +647,11 @@ impl Sets {
         }
         // Tools of one collection: each is a repository of its own.
         for (number, message) in sets.bare_messages.iter_mut().enumerate() {
-            message.source = format!("bare:{}", message.relevant.first().map_or(number.to_string(), String::clone));
+            let none = || format!("none {}", number % NONE_SOURCES);
+            message.source = format!("bare:{}", message.relevant.first().map_or_else(none, String::clone));
         }
+        // What needs no tool needs no skill, either.
+        sets.messages.extend(sets.bare_messages.iter().filter(|message| message.none).cloned());
         sets
     }
 

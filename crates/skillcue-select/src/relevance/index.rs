@@ -16,6 +16,8 @@ use crate::relevance::profile::ProfileStore;
 /// How many skills are read at a time, and from how many on several threads are used.
 const SKILLS_PER_CHUNK: usize = 1024;
 const MIN_PARALLEL: usize = 256;
+/// With shorter bodies on average, in bytes, skills count as having none.
+const MIN_BODY_BYTES: usize = 40;
 
 /// An index that finds the skills whose texts fit a message. Made from one catalog, and valid for that one only.
 ///
@@ -84,7 +86,7 @@ impl TextIndex {
 
     /// Indexes level 1, and the bodies of all skills whose [`body_key`] is in `bodies`.
     pub fn with_bodies(catalog: &Catalog, bodies: &BodyTerms) -> TextIndex {
-        TextIndex::build(catalog.all(), !bodies.is_empty(), |number, skill, bags| {
+        TextIndex::build(catalog.all(), bodies.have_texts(), |number, skill, bags| {
             if skill.shadowed() {
                 return;
             }
@@ -101,7 +103,8 @@ impl TextIndex {
     /// Indexes plain texts, numbered in their order.
     pub fn of_documents<'a>(documents: impl IntoIterator<Item = SkillDocument<'a>>) -> TextIndex {
         let documents: Vec<SkillDocument<'a>> = documents.into_iter().collect();
-        let bodies = documents.iter().any(|document| document.body.is_some());
+        let size: usize = documents.iter().filter_map(|document| document.body).map(str::len).sum();
+        let bodies = size >= MIN_BODY_BYTES * documents.len().max(1);
         TextIndex::build(&documents, bodies, |number, document, bags| {
             let body: Option<DocTerms> = document.body.map(BodyTerms::of_body);
             let triggers = document.triggers.iter().copied();

@@ -19,6 +19,8 @@ pub(crate) const MAX_TERMS: usize = 128;
 const LONG_REQUEST: usize = 600;
 const REQUEST_HEAD: usize = 400;
 const REQUEST_TAIL: usize = 200;
+/// What a number is worth beside a word of its rarity.
+const NUMBER_WEIGHT: f32 = 0.25;
 /// In how many characters of a message triples are looked for.
 const MAX_TRIPLES: usize = 600;
 
@@ -91,7 +93,9 @@ impl Message {
             }
             let at = *known.entry(key).or_insert_with(|| {
                 let verb = VERB_STEMS.contains(&token.key);
-                found.push(MessageTerm { key, idf: rarity(token.key), request: false, verb });
+                let is_number = token.stem.bytes().all(|byte| byte.is_ascii_digit());
+                let weight = if is_number { NUMBER_WEIGHT } else { 1.0 };
+                found.push(MessageTerm { key, idf: weight * rarity(token.key), request: false, verb });
                 found.len() - 1
             });
             found[at].request |= in_request(token.span.start);
