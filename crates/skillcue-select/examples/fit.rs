@@ -1,5 +1,7 @@
 //! Fits the weights of text relevance on labelled messages: `cargo xtask fit DATA`.
 //!
+//! Over 500 lines: one program that reads top to bottom, of use to developers only.
+//!
 //! DATA has a directory for each set, with `skills.jsonl` ({id, name, description, body?}), `queries.jsonl` ({query,
 //! relevant: [ids]}) and `negatives.jsonl` ({query, not_relevant: [ids]} or {query, none: true}), and may have
 //! `wild.jsonl.gz` ({name, file}): skills that no message is about, to fit among many. A set without bodies is used for
@@ -13,7 +15,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program for developers")]
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts of some thousand messages")]
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ use skillcue_select::fusion::{self, Evidence, GATE_PARTS, MAX_NAMED, NAMING_PART
 use skillcue_select::{Meaning, MessageFacts, SearchContext, SkillDocument, TextIndex};
 
 const FOLDS: usize = 5;
+/// How many skills a repository has that is fitted on by itself.
+const MIN_REPOSITORY: usize = 6;
 const RANKS: usize = RANK_PARTS.len();
 /// How many repositories messages that need no skill count as: their weight beside the others.
 const NONE_SOURCES: usize = 10;
@@ -428,7 +432,6 @@ impl Case {
     fn is_right(&self, first: usize) -> Option<bool> {
         if self.positive { Some(self.right[first]) } else { (self.none || self.wrong[first]).then_some(false) }
     }
-
 }
 
 type LogisticRows = Vec<([f64; 8], bool, f64)>;
@@ -453,7 +456,7 @@ fn logistic_rows(cases: &[&Case], must_not: f64) -> (LogisticRows, LogisticRows)
     (gate, naming)
 }
 
-/// What was fitted, and what it gives on messages that it was not fitted on.
+/// The fitted weights.
 struct Fit {
     ranks: [f64; RANKS],
     gate: [f64; 9],
@@ -512,7 +515,9 @@ fn print_curve(cases: &[Case]) {
     let negatives: Vec<&Case> = cases.iter().filter(|case| !case.positive && !case.none).collect();
     let none: Vec<&Case> = cases.iter().filter(|case| case.none).collect();
     let first = |case: &Case| case.order().first().copied();
-    println!("  body threshold: right bodies shown | wrong bodies shown | must-not bodies shown | bodies where none is needed");
+    println!(
+        "  body threshold: right bodies shown | wrong bodies shown | must-not bodies shown | bodies where none is needed"
+    );
     for threshold in [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85] {
         let share = |list: &[&Case], is: &dyn Fn(&Case) -> bool| {
             list.iter().filter(|case| case.certainty >= threshold && is(case)).count() as f64 / list.len().max(1) as f64
@@ -525,7 +530,9 @@ fn print_curve(cases: &[Case]) {
             share(&none, &|_| true),
         );
     }
-    println!("  name threshold (body 0.68): right one shown or named | names on a message that needs none, share with none");
+    println!(
+        "  name threshold (body 0.68): right one shown or named | names on a message that needs none, share with none"
+    );
     for threshold in [0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15] {
         let named = |case: &Case| -> Vec<usize> {
             let order = case.order();
@@ -584,6 +591,7 @@ fn fit_both(sets: &mut Sets, vectors: Option<&Vectors>, ablate: bool) -> (Fit, F
     if !sets.wild.is_empty() {
         pools.push(("among many", cases(&many, &sets.messages, true, vectors, &mut sources)));
     }
+    pools.push(("one repository", sets.by_repository(true, vectors, &mut sources)));
     let (count, more) = (own.len(), sets.wild.len());
     println!("{count} skills, {more} more, {} messages, {} repositories", sets.messages.len(), sources.len());
     let unused: &[usize] = if vectors.is_some() { &[] } else { &[12] };
@@ -591,6 +599,7 @@ fn fit_both(sets: &mut Sets, vectors: Option<&Vectors>, ablate: bool) -> (Fit, F
     print_weights(&with);
     print_pools(&pools);
     let mut bare_pools = vec![("descriptions only", cases(&own, &sets.messages, false, vectors, &mut sources))];
+    bare_pools.push(("one repository, descriptions only", sets.by_repository(false, vectors, &mut sources)));
     if !sets.bare.is_empty() {
         let bare: Vec<&SkillText> = sets.bare.iter().collect();
         bare_pools.push(("tools", cases(&bare, &sets.bare_messages, false, vectors, &mut sources)));
@@ -653,6 +662,28 @@ impl Sets {
         // What needs no tool needs no skill, either.
         sets.messages.extend(sets.bare_messages.iter().filter(|message| message.none).cloned());
         sets
+    }
+
+    /// Returns the cases of each repository with several skills by itself, as if it were the whole catalog.
+    fn by_repository(
+        &self,
+        bodies: bool,
+        vectors: Option<&Vectors>,
+        sources: &mut HashMap<String, usize>,
+    ) -> Vec<Case> {
+        let mut all: BTreeMap<String, Vec<&SkillText>> = BTreeMap::new();
+        for skill in &self.skills {
+            all.entry(source_of(&skill.id)).or_default().push(skill);
+        }
+        let none: Vec<&Labelled> = self.messages.iter().filter(|message| message.none).collect();
+        let mut found = Vec::new();
+        for (number, (source, skills)) in all.iter().filter(|(_, skills)| skills.len() >= MIN_REPOSITORY).enumerate() {
+            let mut messages: Vec<Labelled> =
+                self.messages.iter().filter(|message| message.source == *source).cloned().collect();
+            messages.extend(none.iter().skip(7 * number % none.len().max(1)).take(7).map(|message| (*message).clone()));
+            found.extend(cases(skills, &messages, bodies, vectors, sources));
+        }
+        found
     }
 
     /// Returns all texts that a sentence model reads, each once.

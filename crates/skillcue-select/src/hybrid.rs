@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use skillcue_catalog::Catalog;
 
+use crate::rank::weight;
 use crate::relevance::fusion::MAX_ONE_WORD as NOT_A_MATCH;
 use crate::selector::RankedHits;
 use crate::{
@@ -180,6 +181,8 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
         // A name of one word is a keyword in `keyword` mode only.
         !is_mention && !(reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
     });
+    // One skill in thirty among a thousand may have it.
+    let rare = |reason: &Reason| (reason.score / weight(reason.kind) / TELLING).min(1.0);
     let telling = |reason: &Reason| {
         let words = if reason.kind == ReasonKind::Pattern { &reason.text } else { &reason.trigger };
         let telling = (texts.telling(words).0 / TELLING).min(1.0);
@@ -187,8 +190,8 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
             * match reason.kind {
                 ReasonKind::Phrase | ReasonKind::Pattern | ReasonKind::Keyword => telling,
                 ReasonKind::Verb => telling / 2.0,
-                ReasonKind::File => 0.6,
-                ReasonKind::Language => 0.3,
+                ReasonKind::File => 0.9 * rare(reason),
+                ReasonKind::Language => 0.8 * rare(reason),
                 ReasonKind::Nearby => NEARBY_SHARE,
                 ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
             }

@@ -54,7 +54,7 @@ pub use intent::Intent;
 pub use languages::languages_of;
 pub use relevance::fusion;
 pub use relevance::{
-    BodyTerms, Candidate, DocTerms, Evidence, EvidencePart, Meaning, MessageFacts, Ranking, ReadAt, SearchContext,
+    BodyTerms, DocTerms, Evidence, EvidencePart, Meaning, MessageFacts, RankCandidate, Ranking, ReadAt, SearchContext,
     SkillDocument, TextHit, TextIndex, TextWord, body_key,
 };
 pub use selection::{Grade, Hit, Mention, Reason, ReasonKind, Selection, Thresholds};

@@ -89,10 +89,9 @@ impl Snapshot {
         if let Some(files) = &self.index_files {
             files.remove(TEXTS);
         }
-        let texts = Arc::new(self.make_texts());
-        self.texts.store(Some(Arc::clone(&texts)));
         self.reading.store(false, Ordering::Release);
-        ask(&texts)
+        self.index_bodies();
+        ask(&self.texts())
     }
 
     /// Returns the index over texts: with bodies if they have been read, else over level 1.

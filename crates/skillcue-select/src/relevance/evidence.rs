@@ -1,14 +1,14 @@
 //! Evidence: what a message and a skill's texts have in common, one number for each kind.
 
 use crate::relevance::field::TextField;
-use crate::relevance::message::{MAX_TERMS, Message};
+use crate::relevance::message::{MAX_TERMS, MessageTerms};
 use crate::relevance::profile::Profile;
 use crate::relevance::sequence::{BREAK, EXCLUDED, key};
 
 /// How many pairs of neighbouring words of a message are looked for.
 pub(crate) const MAX_PAIRS: usize = 128;
 
-/// What a message and one skill have in common.
+/// The evidence for one skill: how much a message and its texts have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Evidence {
     /// BM25 of the name with the description. Synonyms and guesses at misspelt words count half.
@@ -21,7 +21,7 @@ pub struct Evidence {
     pub request: f32,
     /// The share of the message's neighbouring words that are neighbours in the body.
     pub body_pairs: f32,
-    /// The same share for the description.
+    /// Likewise for the description.
     pub front_pairs: f32,
     /// The share of the message's code words that the body has.
     pub code_words: f32,
@@ -62,7 +62,7 @@ struct SharedTerms {
     pairs: u128,
 }
 
-impl Message {
+impl MessageTerms {
     /// Returns the rarity of some terms together.
     fn weight(&self, mut terms: u128) -> f32 {
         let mut sum = 0.0;

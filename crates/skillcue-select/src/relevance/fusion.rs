@@ -34,7 +34,7 @@ pub const MAX_NAMED: usize = 5;
 
 /// The names of what the gate weighs.
 pub const GATE_PARTS: [&str; 8] =
-    ["share", "coverage", "rarest word", "clause", "excluded", "question", "length", "foreign"];
+    ["share", "coverage", "rarest word", "clause", "excluded", "question", "length", "skills"];
 /// The names of what decides whether a skill is named.
 pub const NAMING_PARTS: [&str; 8] =
     ["share", "behind", "coverage", "clause", "excluded", "question", "length", "first"];
@@ -86,8 +86,8 @@ pub struct MessageFacts {
     pub count: f32,
     /// Whether it asks what something is.
     pub question: bool,
-    /// Whether it is in a language with spaces that is not English.
-    pub foreign: bool,
+    /// The number of skills that it is searched for in.
+    pub skills: f32,
 }
 
 /// Returns the evidence of the gate for a skill with a share of the ranking, `share`, from 0 to 1.
@@ -100,7 +100,7 @@ pub fn gate_values(evidence: &Evidence, facts: MessageFacts, share: f32) -> [f32
         evidence.excluded,
         f32::from(u8::from(facts.question)),
         facts.count.ln_1p(),
-        f32::from(u8::from(facts.foreign)),
+        facts.skills.ln_1p() / 10.0,
     ]
 }
 

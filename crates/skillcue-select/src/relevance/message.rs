@@ -44,7 +44,7 @@ pub(crate) struct MessageTerm {
 
 /// A message, taken apart.
 #[derive(Debug, Default)]
-pub(crate) struct Message {
+pub(crate) struct MessageTerms {
     /// The terms, each once, in the order of their first appearance; the rarest, if there are many.
     pub(crate) terms: Vec<MessageTerm>,
     /// Where a key is in `terms`.
@@ -68,13 +68,11 @@ pub(crate) struct Message {
     pub(crate) triple_count: usize,
     /// Whether it asks what something is.
     pub(crate) question: bool,
-    /// Whether it is in a language with spaces that is not English.
-    pub(crate) foreign: bool,
 }
 
-impl Message {
+impl MessageTerms {
     /// Takes a message apart. `rarity` returns that of a term, by its key.
-    pub(crate) fn of(text: &str, tokenizer: &mut Tokenizer, unit: f32, rarity: impl Fn(u32) -> f32) -> Message {
+    pub(crate) fn of(text: &str, tokenizer: &mut Tokenizer, unit: f32, rarity: impl Fn(u32) -> f32) -> MessageTerms {
         let text = head(text, MAX_MESSAGE);
         let language = MessageLanguage::of(text);
         let request = request(text);
@@ -104,7 +102,7 @@ impl Message {
             found.iter_mut().for_each(|term| term.request = true);
         }
         let sum = |of: &dyn Fn(&&MessageTerm) -> bool| found.iter().filter(of).map(|term| term.idf).sum::<f32>();
-        let mut message = Message {
+        let mut message = MessageTerms {
             unit,
             total: sum(&|_| true),
             request_total: sum(&|term| term.request),
@@ -112,8 +110,7 @@ impl Message {
             count: found.len(),
             code_words: code_words(head(text, 8 * 1024)),
             question: is_question(text),
-            foreign: language.foreign,
-            ..Message::default()
+            ..MessageTerms::default()
         };
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         for pair in order.windows(2).take(512).filter(|pair| pair[0] != pair[1]) {

@@ -51,8 +51,8 @@ impl Profile {
     }
 
     fn read(record: &[u8]) -> Option<Profile> {
-        let (bytes, sum) = record.split_last_chunk()?;
-        if checksum(bytes) != u64::from_le_bytes(*sum) {
+        let (bytes, sum) = record.split_at_checked(record.len().checked_sub(8)?)?;
+        if checksum(bytes) != Reader::new(sum).u64()? {
             return None;
         }
         let mut reader = Reader::new(bytes);
@@ -70,18 +70,18 @@ impl Profile {
 pub(crate) struct ProfileStore {
     /// The end of each record.
     ends: Vec<u64>,
-    records: Records,
+    records: ProfileRecords,
 }
 
 #[derive(Debug)]
-enum Records {
+enum ProfileRecords {
     InMemory(Vec<u8>),
     Stored(LazyPart),
 }
 
-impl Default for Records {
+impl Default for ProfileRecords {
     fn default() -> Self {
-        Records::InMemory(Vec::new())
+        ProfileRecords::InMemory(Vec::new())
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct ProfileTexts<'a> {
 impl ProfileStore {
     /// Adds the profile of a skill. Does nothing to one that is stored.
     pub(crate) fn push(&mut self, tokenizer: &mut Tokenizer, texts: &ProfileTexts<'_>) {
-        let Records::InMemory(records) = &mut self.records else { return };
+        let ProfileRecords::InMemory(records) = &mut self.records else { return };
         let mut front = Vec::new();
         sequence::push(tokenizer, texts.name, MAX_FRONT, &mut front);
         if front.is_empty() {
@@ -137,7 +137,8 @@ impl ProfileStore {
 
     /// Adds the profiles of another one, which is in memory.
     pub(crate) fn append(&mut self, other: ProfileStore) {
-        if let (Records::InMemory(records), Records::InMemory(more)) = (&mut self.records, other.records) {
+        if let (ProfileRecords::InMemory(records), ProfileRecords::InMemory(more)) = (&mut self.records, other.records)
+        {
             let start = records.len() as u64;
             self.ends.extend(other.ends.into_iter().map(|end| start + end));
             if records.is_empty() { *records = more } else { records.extend_from_slice(&more) }
@@ -149,11 +150,13 @@ impl ProfileStore {
         let Some(&end) = self.ends.get(document) else { return Profile::default() };
         let start = document.checked_sub(1).map_or(0, |before| self.ends[before]);
         let profile = match &self.records {
-            Records::InMemory(records) => {
+            ProfileRecords::InMemory(records) => {
                 let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
                 range.and_then(|(start, end)| Profile::read(records.get(start..end)?))
             }
-            Records::Stored(part) => part.sound(part.range(start, end).and_then(|record| Profile::read(&record))),
+            ProfileRecords::Stored(part) => {
+                part.sound(part.range(start, end).and_then(|record| Profile::read(&record)))
+            }
         };
         profile.unwrap_or_default()
     }
@@ -161,8 +164,8 @@ impl ProfileStore {
     /// Returns the ends of records, and all records, to be stored.
     pub(crate) fn parts(&self) -> (&[u64], std::borrow::Cow<'_, [u8]>) {
         let records = match &self.records {
-            Records::InMemory(records) => records.into(),
-            Records::Stored(part) => part.bytes().unwrap_or_default().into(),
+            ProfileRecords::InMemory(records) => records.into(),
+            ProfileRecords::Stored(part) => part.bytes().unwrap_or_default().into(),
         };
         (&self.ends, records)
     }
@@ -170,6 +173,6 @@ impl ProfileStore {
     /// Returns the profiles whose records are in a part of a file, if there is one for each document.
     pub(crate) fn stored(ends: Vec<u64>, part: LazyPart, documents: usize) -> Option<ProfileStore> {
         let fits = ends.len() == documents && ends.is_sorted() && ends.last().copied().unwrap_or(0) == part.len();
-        fits.then_some(ProfileStore { ends, records: Records::Stored(part) })
+        fits.then_some(ProfileStore { ends, records: ProfileRecords::Stored(part) })
     }
 }

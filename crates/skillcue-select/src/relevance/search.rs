@@ -2,9 +2,6 @@
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::ops::Range;
-
-use serde::Serialize;
 
 use crate::relevance::evidence::{Evidence, EvidenceScratch};
 use crate::relevance::field::{Postings, TextField, rarity};
@@ -13,8 +10,9 @@ use crate::relevance::fusion::{
 };
 use crate::relevance::index::TextIndex;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::message::Message;
+use crate::relevance::message::MessageTerms;
 use crate::relevance::query::{HALF, Term, TextQuery};
+use crate::relevance::ranking::{EvidencePart, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
 use crate::relevance::sequence::{self, EXCLUDED};
 use crate::relevance::tokens::Tokenizer;
 use crate::relevance::words::LISTS;
@@ -40,102 +38,6 @@ const COMMON_SHARE: usize = 10;
 const COMMON_SYNONYM_SHARE: usize = 50;
 /// In a large index, so many postings are read in a field, those of rare words first.
 const MAX_POSTINGS_READ: usize = 300_000;
-
-/// The skills whose texts fit a message, best first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Ranking {
-    /// The hits; equal ones are in the order of the catalog.
-    pub hits: Vec<TextHit>,
-}
-
-/// A skill whose texts fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TextHit {
-    /// Its position in [`Catalog::all`](skillcue_catalog::Catalog::all).
-    pub skill: usize,
-    /// How well it fits: the sum of `parts`.
-    pub score: f32,
-    /// How likely it is to fit, from 0 to 1, if it had no rivals.
-    pub confidence: f32,
-    /// How likely it is to be the one that the message needs, from 0 to 1. Falls from rank to rank.
-    pub certainty: f32,
-    /// How likely it is that naming it helps, from 0 to 1.
-    pub likelihood: f32,
-    /// The words that count for it, strongest first: at most eight.
-    pub words: Vec<TextWord>,
-    /// The kinds of evidence for it and what each adds to the score, without those that add nothing.
-    pub parts: Vec<EvidencePart>,
-}
-
-/// One kind of evidence, and what it adds to a score.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct EvidencePart {
-    /// The kind, in words.
-    pub kind: &'static str,
-    /// What it adds.
-    pub score: f32,
-}
-
-/// A skill that a message may be about, with all evidence for it. For fitting weights.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Candidate {
-    /// Its position among the skills.
-    pub skill: usize,
-    /// The evidence for it.
-    pub evidence: Evidence,
-}
-
-/// What a search is told about skills beside their texts.
-#[derive(Clone, Copy)]
-pub struct SearchContext<'a> {
-    /// Whether a skill may be found.
-    pub usable: &'a dyn Fn(usize) -> bool,
-    /// How clearly the message has the name of a skill as it is written: 0, not at all; 1, with its hyphens; 2, in
-    /// quotation marks, or beside the word "skill".
-    pub mention: &'a dyn Fn(usize) -> f32,
-    /// What a sentence model says, if there is one.
-    pub meaning: Option<&'a Meaning<'a>>,
-}
-
-/// What a sentence model says about a message.
-#[derive(Clone, Copy)]
-pub struct Meaning<'a> {
-    /// The cosine of the vectors of the message and of a skill; `None`, if the skill has none.
-    pub cosine: &'a dyn Fn(usize) -> Option<f32>,
-    /// The skills that are nearest by it: they are weighed even if they share no word with the message.
-    pub nearest: &'a [usize],
-}
-
-impl std::fmt::Debug for Meaning<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Meaning").field("nearest", &self.nearest).finish_non_exhaustive()
-    }
-}
-
-impl Default for SearchContext<'_> {
-    fn default() -> Self {
-        SearchContext { usable: &|_| true, mention: &|_| 0.0, meaning: None }
-    }
-}
-
-impl std::fmt::Debug for SearchContext<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SearchContext").finish_non_exhaustive()
-    }
-}
-
-/// A word of a message that counts for a skill.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TextWord {
-    /// The word, as the message has it.
-    pub text: String,
-    /// The range of its first occurrence in the message, in bytes.
-    pub span: Range<usize>,
-    /// The term that the skill has: its stem, or that of a synonym or of a similar word.
-    pub term: String,
-    /// The amount that it adds to the score.
-    pub weight: f32,
-}
 
 /// The postings of a query's term in one field, with their weight.
 pub(crate) struct WeightedPostings<'a> {
@@ -194,13 +96,14 @@ impl TextIndex {
     }
 
     /// Returns the candidates for a message with all evidence, and the facts of the message: what weights are fitted on.
-    pub fn candidates(&self, message: &str, context: &SearchContext<'_>) -> (Vec<Candidate>, MessageFacts) {
+    pub fn candidates(&self, message: &str, context: &SearchContext<'_>) -> (Vec<RankCandidate>, MessageFacts) {
         let mut scratch = SCRATCH.take().unwrap_or_default();
         let query = TextQuery::of(self, message, &mut scratch.tokenizer, &mut scratch.lookalikes);
         let mut lists = Vec::new();
         let found = self.weigh(&mut scratch, message, &query, &mut lists, CANDIDATES, context);
         SCRATCH.set(Some(scratch));
-        let candidate = |(document, evidence): (usize, Evidence)| Candidate { skill: self.skill(document), evidence };
+        let candidate =
+            |(document, evidence): (usize, Evidence)| RankCandidate { skill: self.skill(document), evidence };
         (found.0.into_iter().map(candidate).collect(), found.1)
     }
 
@@ -253,7 +156,7 @@ impl TextIndex {
         let whole = self.long.as_ref().unwrap_or(&self.short);
         let all = self.len() as f64 + IMAGINED_SKILLS;
         let rarity_of = |key: u32| rarity(all, whole.count(key) as f64);
-        let message = Message::of(message, &mut scratch.tokenizer, rarity(all, 0.0), rarity_of);
+        let message = MessageTerms::of(message, &mut scratch.tokenizer, rarity(all, 0.0), rarity_of);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, 0, count, &usable);
         documents.extend(self.best(scratch, 1, count, &usable));
@@ -273,7 +176,7 @@ impl TextIndex {
             let meaning = context.meaning.and_then(|meaning| (meaning.cosine)(self.skill(document))).unwrap_or(0.0);
             found.push((document, Evidence { short, long, name, mention, meaning, ..own }));
         }
-        let facts = MessageFacts { count: message.count as f32, question: message.question, foreign: message.foreign };
+        let facts = MessageFacts { count: message.count as f32, question: message.question, skills: self.len() as f32 };
         (found, facts)
     }
 
@@ -303,6 +206,11 @@ impl TextIndex {
         let mut hits = Vec::with_capacity(limit.min(ranked.len()));
         for (at, (score, document, evidence)) in ranked.iter().enumerate().take(limit) {
             let words = self.words(message, &lists, &greatest, *document);
+            let is_number = |word: &TextWord| word.term.bytes().all(|byte| byte.is_ascii_digit());
+            if context.meaning.is_none() && words.iter().all(is_number) {
+                // A number that a text has, too, says nothing.
+                continue;
+            }
             let one_word = if words.len() < 2 { MAX_ONE_WORD } else { 1.0 };
             let gate = |share: f32| probability(&weights.gate, &gate_values(evidence, facts, share)).min(one_word);
             let confidence = gate(1.0);
