@@ -15,8 +15,6 @@ use crate::{
 /// How many hits of either side are combined, at least: one that both have may rank low in each.
 const MIN_DEPTH: usize = 32;
 
-/// The certainty of a declared trigger that tells as much as a trigger can.
-const TELLING_TRIGGER: f32 = 0.9;
 /// From which part of the greatest rarity on a word is telling: about that of a word which one skill in fifty has.
 const TELLING: f32 = 0.5;
 
@@ -24,9 +22,9 @@ impl Selector {
     /// Selects the skills that fit a turn by triggers and by the relevance of their texts to the message. Without
     /// [`Mode::Hybrid`] the texts are not used.
     ///
-    /// Mentions by sigil come first. The rest ranks by certainty, the chance that at least one of the two is right about
-    /// it, `1 - (1 - t)(1 - l)`: `l` is the certainty by text relevance, `t` that of the triggers which an author has
-    /// declared, less the less telling they are among the skills' texts. A name is evidence of the text, not a trigger.
+    /// Mentions by sigil come first. The rest ranks by certainty: by text relevance, and by the triggers which an author
+    /// has declared, less the less telling they are among the skills' texts; a keyword that tells gives 0.68 by itself,
+    /// a phrase 0.85. A name is evidence of the text, not a trigger.
     ///
     /// ```
     /// use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -155,6 +153,8 @@ impl Selector {
     }
 }
 
+/// The share of the lesser evidence that counts beside the greater.
+const SAME_WORDS: f32 = 0.25;
 /// The certainty that a nearby file gives.
 const NEARBY_SHARE: f32 = 0.3;
 
@@ -186,16 +186,17 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
     let telling = |reason: &Reason| {
         let words = if reason.kind == ReasonKind::Pattern { &reason.text } else { &reason.trigger };
         let telling = (texts.telling(words).0 / TELLING).min(1.0);
-        TELLING_TRIGGER
-            * match reason.kind {
-                ReasonKind::Phrase | ReasonKind::Pattern | ReasonKind::Keyword => telling,
-                ReasonKind::Verb => telling / 2.0,
-                ReasonKind::File => 0.9 * rare(reason),
-                ReasonKind::Language => 0.8 * rare(reason),
-                ReasonKind::Nearby => NEARBY_SHARE,
-                ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
-            }
-            * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
+        let certainty = match reason.kind {
+            ReasonKind::Phrase => 0.85 * telling,
+            ReasonKind::Pattern => 0.8 * telling,
+            ReasonKind::Keyword => 0.68 * telling,
+            ReasonKind::Verb => 0.4 * telling,
+            ReasonKind::File => 0.75 * rare(reason),
+            ReasonKind::Language => 0.68 * rare(reason),
+            ReasonKind::Nearby => NEARBY_SHARE,
+            ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
+        };
+        certainty * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
     };
     hit.certainty = declared(hit.reasons.iter().map(telling));
     hit.confidence = hit.certainty;
@@ -243,8 +244,8 @@ fn add(hit: &mut Hit, alike: TextHit) {
     }
     hit.score += alike.certainty;
     hit.evidence = alike.parts;
-    hit.confidence = either(hit.confidence, alike.confidence);
-    let certainty = either(hit.certainty, alike.certainty);
+    hit.confidence = both(hit.confidence, alike.confidence);
+    let certainty = both(hit.certainty, alike.certainty);
     // Nearby files affect the rank; they never make a match of a skill that is none by its text alone.
     let is_lifted = hit.is_by_text_alone() && alike.certainty < certainty;
     hit.certainty = if is_lifted { certainty.min(NOT_A_MATCH).max(alike.certainty) } else { certainty };
@@ -252,7 +253,9 @@ fn add(hit: &mut Hit, alike: TextHit) {
     hit.reasons.sort_by_key(|reason| reason.kind);
 }
 
-/// Returns the probability that at least one of two is right.
-fn either(one: f32, other: f32) -> f32 {
-    1.0 - (1.0 - one) * (1.0 - other)
+/// Returns the certainty of triggers and texts together: that of the surer one, and a quarter of what the other would
+/// add by itself, because they have often matched the same words.
+fn both(one: f32, other: f32) -> f32 {
+    let (more, less) = if one > other { (one, other) } else { (other, one) };
+    more + SAME_WORDS * less * (1.0 - more)
 }

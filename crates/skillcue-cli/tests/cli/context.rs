@@ -109,7 +109,7 @@ fn fitting_skills_are_documented() {
 
 /// D-13: at some eagerness the skill is likely, but not sure.
 #[test]
-fn what_may_fit_is_named() {
+fn likely_skills_are_named() {
     let sandbox = Sandbox::with_library();
     let (message, steps) =
         ("fold something out of paper", (1..100).map(|percent| format!("{}", f64::from(percent) / 100.0)));

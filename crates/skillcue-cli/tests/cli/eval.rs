@@ -346,7 +346,7 @@ fn two_evaluations_are_compared_message_by_message() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn incomparable_evaluations_are_refused() {
     let sandbox = with_sets();
     let compare = |text: &str| {
         sandbox.write("work/old.json", text);

@@ -46,7 +46,7 @@ mod semantic {
     }
 
     #[test]
-    fn what_is_damaged_and_what_was_made_is_shown_and_removed() {
+    fn damaged_files_and_vectors_are_shown_and_removed() {
         let sandbox = Sandbox::new();
         sandbox.write(&format!("{DIR}/tokenizer.json"), "{}");
         sandbox.write("home/.cache/skillcue/vectors-0011223344556677", "12345");

@@ -90,12 +90,6 @@ impl BodyTerms {
         self.bodies.len()
     }
 
-    /// Returns whether there are bodies, and texts in them: five words on average.
-    pub(crate) fn have_texts(&self) -> bool {
-        let words: usize = self.bodies.values().map(|body| body.terms.len()).sum();
-        words > 0 && words >= 5 * self.bodies.len()
-    }
-
     /// Returns whether there is no body.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()

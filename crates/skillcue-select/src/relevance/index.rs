@@ -16,8 +16,8 @@ use crate::relevance::profile::ProfileStore;
 /// How many skills are read at a time, and from how many on several threads are used.
 const SKILLS_PER_CHUNK: usize = 1024;
 const MIN_PARALLEL: usize = 256;
-/// With shorter bodies on average, in bytes, skills count as having none.
-const MIN_BODY_BYTES: usize = 40;
+/// With shorter bodies on average, in words, skills are weighed as if they had none.
+const MIN_BODY_WORDS: u64 = 5;
 
 /// An index that finds the skills whose texts fit a message. Made from one catalog, and valid for that one only.
 ///
@@ -47,6 +47,8 @@ pub struct TextIndex {
     /// `None` if there is no body: then it would equal `short`.
     pub(crate) long: Option<TextField>,
     pub(crate) name: TextField,
+    /// Whether skills are weighed as having bodies.
+    pub(crate) has_bodies: bool,
     pub(crate) lookalikes: LookalikesStore,
     pub(crate) profiles: ProfileStore,
     /// Set when a stored part turns out to be damaged.
@@ -86,7 +88,7 @@ impl TextIndex {
 
     /// Indexes level 1, and the bodies of all skills whose [`body_key`] is in `bodies`.
     pub fn with_bodies(catalog: &Catalog, bodies: &BodyTerms) -> TextIndex {
-        TextIndex::build(catalog.all(), bodies.have_texts(), |number, skill, bags| {
+        TextIndex::build(catalog.all(), !bodies.is_empty(), |number, skill, bags| {
             if skill.shadowed() {
                 return;
             }
@@ -103,8 +105,7 @@ impl TextIndex {
     /// Indexes plain texts, numbered in their order.
     pub fn of_documents<'a>(documents: impl IntoIterator<Item = SkillDocument<'a>>) -> TextIndex {
         let documents: Vec<SkillDocument<'a>> = documents.into_iter().collect();
-        let size: usize = documents.iter().filter_map(|document| document.body).map(str::len).sum();
-        let bodies = size >= MIN_BODY_BYTES * documents.len().max(1);
+        let bodies = documents.iter().any(|document| document.body.is_some());
         TextIndex::build(&documents, bodies, |number, document, bags| {
             let body: Option<DocTerms> = document.body.map(BodyTerms::of_body);
             let triggers = document.triggers.iter().copied();
@@ -148,6 +149,10 @@ impl TextIndex {
             rayon::join(short, || (long(), name()))
         };
         let mut bags = bags;
+        let words = |texts: &Texts| texts.iter().map(|bag| u64::from(bag.length)).sum::<u64>();
+        let all = bags.iter().filter_map(|bags| bags.long.as_ref()).map(words).sum::<u64>();
+        let fronts = bags.iter().map(|bags| words(&bags.short)).sum::<u64>();
+        let has_bodies = all >= fronts + MIN_BODY_WORDS * items.len().max(1) as u64;
         let mut profiles = ProfileStore::default();
         for bags in &mut bags {
             profiles.append(std::mem::take(&mut bags.profiles));
@@ -161,6 +166,7 @@ impl TextIndex {
             name,
             lookalikes: lookalikes.into(),
             profiles,
+            has_bodies,
             damaged: Arc::default(),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) const MAX_TERMS: usize = 128;
 const LONG_REQUEST: usize = 600;
 const REQUEST_HEAD: usize = 400;
 const REQUEST_TAIL: usize = 200;
-/// What a number is worth beside a word of its rarity.
+/// The worth of a number beside a word of its rarity.
 const NUMBER_WEIGHT: f32 = 0.25;
 /// In how many characters of a message triples are looked for.
 const MAX_TRIPLES: usize = 600;

@@ -237,7 +237,7 @@ impl TextIndex {
 
     /// Returns the weights that fit the index.
     fn weights(&self, model: bool) -> &'static FusionWeights {
-        match (self.long.is_some(), model) {
+        match (self.has_bodies, model) {
             (true, false) => &fusion::WITH_BODIES,
             (false, false) => &fusion::WITHOUT_BODIES,
             (true, true) => &fusion::WITH_BODIES_AND_MODEL,

@@ -115,7 +115,7 @@ impl TextIndex {
         writer.numbers(self.skills.iter().copied());
         writer.wide(&self.names);
         writer.wide(&self.body_keys);
-        writer.numbers([u32::from(self.long.is_some())]);
+        writer.numbers([u32::from(self.long.is_some()), u32::from(self.has_bodies)]);
         writer.field(&self.short);
         writer.field(&self.name);
         if let Some(long) = &self.long {
@@ -197,7 +197,8 @@ impl TextIndex {
         let skills = parts.next()?.numbers()?;
         let names = parts.next()?.wide()?;
         let body_keys = parts.next()?.wide()?;
-        let has_long = parts.next()?.numbers()? == [1];
+        let flags = parts.next()?.numbers()?;
+        let (has_long, has_bodies) = (flags.first() == Some(&1), flags.get(1) == Some(&1));
         let count = skills.len();
         let short = field(&mut parts, count)?;
         let name = field(&mut parts, count)?;
@@ -213,6 +214,7 @@ impl TextIndex {
             name,
             lookalikes,
             profiles,
+            has_bodies,
             damaged,
         })
     }
