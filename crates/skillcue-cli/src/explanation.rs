@@ -48,6 +48,7 @@ pub(crate) fn of_selection(
     for (rank, hit) in (1..).zip(shown) {
         let _ = writeln!(out, "{rank}. {}", headline(hit));
         reasons(&mut out, hit, columns);
+        evidence(&mut out, hit, columns);
         decision(&mut out, hit, disclosure, mode);
     }
     if found.matched > shown.len() {
@@ -79,6 +80,7 @@ pub(crate) fn of_skill(
         let rank = explanation.before.unwrap_or(0) + 1;
         let _ = writeln!(out, "{rank}. {}", headline(hit));
         reasons(&mut out, hit, columns);
+        evidence(&mut out, hit, columns);
         decision(&mut out, hit, disclosure, mode);
     } else {
         let _ = writeln!(out, "{} does not match. What it would have taken:", paint(style::NAME, &explanation.name));
@@ -110,6 +112,29 @@ pub(crate) fn of_skill(
         let _ = writeln!(out, "{}", paint(style::DIM, line));
     }
     out
+}
+
+/// Writes the kinds of evidence that the text relevance of a hit is the sum of, the greatest first.
+fn evidence(out: &mut String, hit: &Hit, columns: usize) {
+    if hit.evidence.is_empty() {
+        return;
+    }
+    let mut parts = hit.evidence.clone();
+    parts.sort_by(|a, b| b.score.abs().total_cmp(&a.score.abs()));
+    let sum: f32 = parts.iter().map(|part| part.score).sum();
+    let parts: Vec<String> = parts.iter().map(|part| format!("{} {:+.2}", part.kind, part.score)).collect();
+    let mut line = format!("   evidence  {sum:.2}:");
+    let mut length = line.len();
+    for (at, part) in parts.iter().enumerate() {
+        let comma = if at + 1 < parts.len() { "," } else { "" };
+        if length + part.len() + 2 > columns.max(60) {
+            line.push_str("\n            ");
+            length = 12;
+        }
+        let _ = write!(line, " {part}{comma}");
+        length += part.len() + 2;
+    }
+    let _ = writeln!(out, "{}", paint(style::DIM, line));
 }
 
 /// Writes what a turn shows of a hit's skill, and why.

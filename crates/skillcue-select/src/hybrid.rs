@@ -190,7 +190,7 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
             ReasonKind::Phrase => 0.85 * telling,
             ReasonKind::Pattern => 0.8 * telling,
             ReasonKind::Keyword => 0.68 * telling,
-            ReasonKind::Verb => 0.4 * telling,
+            ReasonKind::Verb => 0.5 * telling,
             ReasonKind::File => 0.75 * rare(reason),
             ReasonKind::Language => 0.68 * rare(reason),
             ReasonKind::Nearby => NEARBY_SHARE,

@@ -275,9 +275,9 @@ fn policies() {
       </skill>
     </available_skills>
 
-    [Skills that may fit: pdf (keyword "pdf"). `load_skill` gives one by its id.]
+    [Skills that may fit: pdf (words "pdf"). `load_skill` gives one by its id.]
     --- stderr
-    tier 3 · 3 of 3 skills listed, 1 in the turn · 265 tokens instead of 98 (+170.4 %) · [TIME]
+    tier 2 · 3 of 3 skills listed, 1 in the turn · 265 tokens instead of 98 (+170.4 %) · [TIME]
     "#);
     let hint = sandbox.isolated(&["context", "--policy", "hint", "--json", "open the pdf"]).json();
     let catalog =
@@ -550,7 +550,7 @@ fn files_say_how_to_disclose_and_flags_win() {
     assert_eq!(decisions(&ask(&["--max-skills", "2", "pdf, chart"])), "csv included, pdf included");
     assert_eq!(ask(&["--policy", "catalog", "pdf"])["policy"], "catalog");
     sandbox.write("work/limits.toml", "[disclose]\nmax_per_skill_tokens = 1\nmax_total_tokens = 0\n");
-    let limits = ["--config", "limits.toml", "context", "--json", "chart"];
+    let limits = ["--config", "limits.toml", "context", "--json", "spreadsheet"];
     assert_eq!(decisions(&sandbox.run(&limits).json()), "csv omitted");
     assert_eq!(decisions(&sandbox.run(&[&limits[..], &["--per-skill", "0"]].concat()).json()), "csv included");
 }
@@ -673,8 +673,10 @@ fn a_list_counts_what_it_lists() {
     let sandbox = Sandbox::with_library();
     let listed = |args: &[&str]| summary(&sandbox.isolated(&[&["context"], args].concat()));
     assert!(listed(&["what can you do?"]).starts_with("tier 2 · 3 of 3 skills listed · "));
-    assert!(listed(&["--policy", "catalog", "chart"]).starts_with("tier 3 · 3 of 3 skills listed · "));
-    assert!(listed(&["--policy", "hint", "chart"]).starts_with("tier 3 · 3 of 3 skills listed, 1 in the turn · "));
+    assert!(listed(&["--policy", "catalog", "spreadsheet"]).starts_with("tier 3 · 3 of 3 skills listed · "));
+    assert!(
+        listed(&["--policy", "hint", "spreadsheet"]).starts_with("tier 3 · 3 of 3 skills listed, 1 in the turn · ")
+    );
     assert!(listed(&["--policy", "hint", "/secret"]).starts_with("tier 3 · 3 of 3 skills listed, 1 in the turn · "));
     assert!(listed(&["--policy", "hint", "hi"]).starts_with("tier 1 · 3 of 3 skills listed · "));
     sandbox.write("work/tiny.toml", "[disclose]\nwindow = 9200\n");

@@ -32,6 +32,7 @@ pages! {
     audit: "docs/reference/audit.md",
     disclosure: "docs/reference/disclosure.md",
     doctor: "docs/reference/doctor.md",
+    eval: "docs/reference/eval.md",
     format: "docs/reference/format.md",
     installing: "docs/reference/installing.md",
     json: "docs/reference/json.md",

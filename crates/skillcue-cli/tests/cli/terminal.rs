@@ -123,7 +123,7 @@ fn bodies_are_escaped_on_a_terminal() {
     let run = |args: &[&str]| {
         on_terminal(&sandbox, 80, &[], &[&["--isolated", "--skills-dir", "skills", "--color=never"], args].concat())
     };
-    let shown = run(&["context", "evil"]);
+    let shown = run(&["context", "$evil"]);
     assert!(shown.contains("\n\\u{1b}[2Jgone\n") && !shown.contains('␛'), "{shown}");
     assert!(shown.ends_with("\nskillcue why MESSAGE shows which words decided\n"), "{shown}");
     let shown = run(&["context", "--mode=keyword", "hi"]);
