@@ -2,6 +2,7 @@
 //!
 //! - `test`: everything that must pass, from formatting to a smoke run; `.ci/run` runs it.
 //! - `bench`: `skillcue bench`, which only developers build, in release.
+//! - `fit`: the weights of text relevance, from labelled messages.
 //! - `fresh`: the README's first two commands in a fresh clone of the repository.
 //! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `mcp-load`: the MCP server under load, beside `fastmcp`.
@@ -38,6 +39,7 @@ usage: cargo xtask CHORE
   test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what cannot be
                               installed is skipped
   bench [ARGS...]             the measurements, on a program built as it is packaged, with these arguments
+  fit DATA [ARGS...]          fit the weights of text relevance on labelled messages; prints what each part gives
   fresh                       clone HEAD into an empty directory, run the README's two commands
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["test", rest @ ..] => test::main(rest),
         ["bench", rest @ ..] => bench(rest),
+        ["fit", rest @ ..] => fit(rest),
         ["fresh"] => fresh::main(),
         ["coverage"] => coverage::main(),
         ["mcp-load", rest @ ..] => mcp::load(rest),
