@@ -1,17 +1,20 @@
 //! `skillcue.toml`, the configuration file, section by section.
 
 mod agent;
+mod error;
 mod help;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use skillcue_disclose::{Counter, DiscloseConfig, Fallback, Policy, Tokens};
 use skillcue_select::Mode;
 
+use error::doubled;
+
 pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
+pub use error::ConfigError;
 
 /// The content of a `skillcue.toml`. Every part may be missing.
 ///
@@ -74,7 +77,7 @@ pub struct LoadConfig {
     pub cache_entries: Option<usize>,
 }
 
-/// The part about how skills are selected. Its settings may also be below `[disclose]`; these have priority.
+/// The part about how skills are selected. Its settings may also be below `[disclose]`, but each in one place only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelectSection {
@@ -297,52 +300,18 @@ impl Distrusted {
     }
 }
 
-/// The reason why a `skillcue.toml` cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    /// A sentence on what is wrong.
-    pub message: String,
-    /// The line, counted from 1.
-    pub line: usize,
-    /// The column, counted from 1 in characters.
-    pub column: usize,
-    /// The number of characters that are wrong.
-    pub width: usize,
-    /// A sentence on what to do about it.
-    pub help: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 impl Config {
     /// Reads the text of a file.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
-        let parsed: Result<Config, _> = toml::from_str(text);
-        let moved = |mut config: Config| {
-            config.disclose.select(std::mem::take(&mut config.select));
-            config
-        };
-        parsed.map(moved).map_err(|error| {
+        let mut config: Config = toml::from_str(text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
-            let before = text.get(..span.start).unwrap_or(text);
-            let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-            ConfigError {
-                message: help::plain(error.message()),
-                line: before.matches('\n').count() + 1,
-                column: before[start..].chars().count() + 1,
-                width: text
-                    .get(span)
-                    .map_or(1, |marked| marked.lines().next().unwrap_or_default().chars().count())
-                    .max(1),
-                help: help::help(error.message()),
-            }
-        })
+            ConfigError::at(text, span, help::plain(error.message()), help::help(error.message()))
+        })?;
+        if let Some(error) = doubled(text, &config) {
+            return Err(error);
+        }
+        config.disclose.select(std::mem::take(&mut config.select));
+        Ok(config)
     }
 
     /// Returns the configuration with relative paths made absolute by the directory of its file.
@@ -444,6 +413,34 @@ mod tests {
     fn errors_say_where() {
         let error = Config::parse("[skills]\ndirs = 5\n").unwrap_err();
         assert_eq!((error.line, error.column), (2, 8));
+    }
+
+    #[test]
+    fn a_setting_of_selection_has_one_place() {
+        let settings = [("mode", "'keyword'"), ("max_skills", "2"), ("fallback", "'show_all'"), ("eagerness", "0.3")];
+        for (setting, value) in settings {
+            for section in ["select", "disclose"] {
+                let config = Config::parse(&format!("[{section}]\n{setting} = {value}\n")).unwrap();
+                assert_ne!(config.disclose, DiscloseSection::default(), "[{section}] {setting}");
+            }
+            let both = format!("[select]\n{setting} = {value}\n\n[disclose]\npolicy = 'hint'\n{setting} = {value}\n");
+            let error = Config::parse(&both).unwrap_err();
+            let message = format!("`{setting}` is below [disclose] here, and below [select] in line 2");
+            assert_eq!((error.message, error.line), (message, 6));
+            assert_eq!((error.column, error.width), (setting.len() + 4, value.len()));
+            assert_eq!(error.help, "keep the one below [select]");
+        }
+        let apart = "[select]\nmode = 'keyword'\n[disclose]\nmax_skills = 1\n";
+        let disclose = Config::parse(apart).unwrap().disclose;
+        assert_eq!((disclose.mode, disclose.max_skills), (Some(Mode::Keyword), Some(1)));
+    }
+
+    #[test]
+    fn a_wrong_value_of_selection_is_an_error_that_lists_the_right_ones() {
+        let said = |line: &str| Config::parse(&format!("[select]\n{line}\n")).unwrap_err().message;
+        assert_eq!(said("mode = 'fuzzy'"), "unknown variant `fuzzy`, expected `keyword` or `hybrid`");
+        assert!(said("fallback = 'all'").ends_with("expected one of `none`, `show_all`, `ask_user`"));
+        assert!(said("max_skills = -1").ends_with("expected a whole number, 0 or more"));
     }
 
     #[test]
