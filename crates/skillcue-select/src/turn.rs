@@ -40,6 +40,13 @@ impl<'a> Turn<'a> {
         self
     }
 
+    /// Adds texts that came after the message, latest first, such as the model's own words while it works. They count
+    /// like [`earlier`](Turn::earlier) messages, and before those.
+    pub fn since(mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
+        self.earlier.splice(0..0, texts.into_iter().map(|text| text.as_ref().to_owned()));
+        self
+    }
+
     /// Adds paths of files that the turn is about. They match globs; [`languages_of`](crate::languages_of) names their
     /// languages.
     pub fn files(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
@@ -65,6 +72,39 @@ impl<'a> Turn<'a> {
         let room = MAX_RECENT.saturating_sub(self.recent.len());
         add(&mut self.recent, names.into_iter().take(room));
         self
+    }
+}
+
+impl Turn<'_> {
+    /// Returns everything in the turn that matching depends on, as bytes that another turn has only if it is equal:
+    /// a key for caches.
+    ///
+    /// ```
+    /// use skillcue_select::Turn;
+    ///
+    /// let key = Turn::new("fix the build").files(["a", "b"]).key();
+    /// assert_eq!(Turn::new("fix the build").files(["a"]).files(["b"]).key(), key);
+    /// assert_ne!(Turn::new("fix the build").files(["a"]).nearby(["b"]).key(), key);
+    /// assert_ne!(Turn::new("fix the build").files(["ab"]).key(), key);
+    /// ```
+    pub fn key(&self) -> Vec<u8> {
+        let lists = [&self.earlier, &self.files, &self.languages, &self.nearby, &self.recent];
+        let texts = lists.iter().copied().flatten().map(String::len).sum::<usize>() + self.message.len();
+        let count = lists.iter().map(|list| list.len() + 1).sum::<usize>() + 1;
+        let mut key = Vec::with_capacity(texts + count * size_of::<usize>());
+        // Lengths and counts come first, so that no text and no list can pass for the beginning of another.
+        let put = |key: &mut Vec<u8>, text: &str| {
+            key.extend_from_slice(&text.len().to_le_bytes());
+            key.extend_from_slice(text.as_bytes());
+        };
+        put(&mut key, self.message);
+        for list in lists {
+            key.extend_from_slice(&list.len().to_le_bytes());
+            for text in list {
+                put(&mut key, text);
+            }
+        }
+        key
     }
 }
 

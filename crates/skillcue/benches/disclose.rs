@@ -45,7 +45,8 @@ fn index(c: &mut Criterion) {
 fn disclose(c: &mut Criterion) {
     let mut group = c.benchmark_group("disclose");
     for count in sizes() {
-        let skills = Skillcue::builder().skills_dir(tree(count).root()).build().unwrap();
+        // Messages come again and again here: without a cache, so that each is matched.
+        let skills = Skillcue::builder().skills_dir(tree(count).root()).match_cache(0).build().unwrap();
         skills.prepare();
         for words in [20, 200, 2_000] {
             let messages = messages(words);
@@ -56,6 +57,21 @@ fn disclose(c: &mut Criterion) {
             let mut next = messages.iter().cycle();
             group.bench_function(BenchmarkId::new(format!("select-{words}-words"), count), |b| {
                 b.iter(|| skills.select(&Request::new(next.next().unwrap())));
+            });
+        }
+    }
+}
+
+/// A message that was matched before.
+fn repeated(c: &mut Criterion) {
+    let mut group = c.benchmark_group("repeated");
+    for count in sizes() {
+        let skills = Skillcue::builder().skills_dir(tree(count).root()).build().unwrap();
+        skills.prepare();
+        for words in [20, 200, 2_000] {
+            let message = &messages(words)[0];
+            group.bench_function(BenchmarkId::new(format!("select-{words}-words"), count), |b| {
+                b.iter(|| skills.select(&Request::new(message)));
             });
         }
     }
@@ -77,5 +93,5 @@ fn naive(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, index, disclose, naive);
+criterion_group!(benches, index, disclose, repeated, naive);
 criterion_main!(benches);

@@ -36,6 +36,7 @@ pub struct Builder {
     pub(crate) loader: LoaderConfig,
     pub(crate) disclosure: DiscloseConfig,
     pub(crate) mode: Mode,
+    pub(crate) matches: Option<usize>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
@@ -173,6 +174,13 @@ impl Builder {
     /// Sets how messages are matched, unless a request says otherwise. The default is by triggers and by texts.
     pub fn mode(mut self, mode: Mode) -> Builder {
         self.mode = mode;
+        self
+    }
+
+    /// Sets how many selections the match cache keeps: 256 by default, none at 0. A message that comes again, with the
+    /// same files, options and history, costs a look-up.
+    pub fn match_cache(mut self, selections: usize) -> Builder {
+        self.matches = Some(selections);
         self
     }
 

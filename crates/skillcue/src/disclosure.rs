@@ -36,14 +36,16 @@ impl Skillcue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn select(&self, request: &Request<'_>) -> Selection {
-        self.snapshot().select(&request.turn, &request.options(self.mode()))
+        let selection = self.snapshot().cached_select(&request.turn, &request.options(self.mode()));
+        Arc::unwrap_or_clone(selection)
     }
 
     /// Returns ranked skills for a query, as a model may see them: like [`select`](Skillcue::select), without skills
     /// that are hidden from models.
     pub fn search(&self, request: &Request<'_>) -> Selection {
         let snapshot = self.snapshot();
-        let mut found = snapshot.select(&request.turn, &request.options(self.mode()));
+        let found = snapshot.cached_select(&request.turn, &request.options(self.mode()));
+        let mut found = Arc::unwrap_or_clone(found);
         let before = found.hits.len();
         let all = snapshot.catalog.all();
         // Only a name with a sigil finds hidden skills, and a query is no call.
@@ -201,7 +203,7 @@ impl Skillcue {
             snapshot.texts();
         }
         let start = Instant::now();
-        let selection = snapshot.select(turn, options);
+        let selection = snapshot.cached_select(turn, options);
         let selected = start.elapsed();
         prime(discloser, selection.intent == Intent::Registry);
         let start = Instant::now();

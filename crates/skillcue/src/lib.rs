@@ -75,6 +75,7 @@ pub mod eval;
 pub mod format;
 mod index_files;
 pub mod load;
+mod match_cache;
 pub mod remote;
 mod request;
 pub mod select;

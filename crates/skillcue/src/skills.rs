@@ -14,6 +14,7 @@ use skillcue_select::Mode;
 
 use crate::builder::{Builder, HoldBackRule};
 use crate::index_files::IndexFiles;
+use crate::match_cache::{DEFAULT_MATCHES, MatchCache};
 use crate::remote::{Remote, RemoteEntry, ServedSkill, body_of, remote_skills};
 use crate::setup::{Setup, SetupProvider};
 use crate::snapshot::{DisclosureSetup, Snapshot};
@@ -37,6 +38,7 @@ pub struct Skillcue {
     disclosing: DisclosureSetup,
     mode: Mode,
     index_files: Option<IndexFiles>,
+    matches: Arc<MatchCache>,
     /// The memory of the last refresh. Locked during a refresh.
     memory: Mutex<DiscoveryState>,
     #[cfg(feature = "watch")]
@@ -60,7 +62,9 @@ impl Skillcue {
         let index_files = builder.cache.as_deref().map(|cache| IndexFiles::beside(cache, &builder.roots));
         let (discovery_with_setup, _) = discovery_with_setup(&discovery, &builder.setup_provider);
         let catalog = Arc::new(discovery_with_setup.remote(remote_skills(&builder.remotes)).run());
-        let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, disclosing.clone(), index_files.clone()));
+        let matches = Arc::new(MatchCache::new(builder.matches.unwrap_or(DEFAULT_MATCHES)));
+        let snapshot = Snapshot::new(catalog, disclosing.clone(), index_files.clone(), Arc::clone(&matches));
+        let snapshot = ArcSwap::from_pointee(snapshot);
         let (providers, remotes) = (builder.providers, builder.remotes);
         Ok(Skillcue {
             discovery,
@@ -70,6 +74,7 @@ impl Skillcue {
             disclosing,
             mode: builder.mode,
             index_files,
+            matches,
             memory: Mutex::default(),
             #[cfg(feature = "watch")]
             roots: builder.roots.into_iter().map(|root| root.path).collect(),
@@ -111,7 +116,8 @@ impl Skillcue {
         if changes.is_empty() {
             return CatalogSwap { new: Arc::clone(&old), old, changes };
         }
-        let fresh = Snapshot::new(Arc::clone(&catalog), self.disclosing.clone(), self.index_files.clone());
+        let (disclosing, index_files) = (self.disclosing.clone(), self.index_files.clone());
+        let fresh = Snapshot::new(Arc::clone(&catalog), disclosing, index_files, Arc::clone(&self.matches));
         if snapshot.is_indexed() {
             fresh.prepare(self.mode);
         }
@@ -322,6 +328,24 @@ impl Skillcue {
     /// Returns hits and misses of the cache of loaded bodies.
     pub fn cache_stats(&self) -> CacheStats {
         self.loader.stats()
+    }
+
+    /// Returns hits and misses of the match cache: selections for messages that were matched before. It is emptied when
+    /// the catalog changes, and when bodies have been indexed.
+    ///
+    /// ```
+    /// use skillcue::{Request, Skillcue};
+    ///
+    /// let skills = Skillcue::builder().build()?;
+    /// for _ in 0..3 {
+    ///     skills.select(&Request::new("fill in the form"));
+    /// }
+    /// let stats = skills.match_stats();
+    /// assert_eq!((stats.size, stats.hits, stats.misses), (1, 2, 1));
+    /// # Ok::<(), skillcue::Error>(())
+    /// ```
+    pub fn match_stats(&self) -> CacheStats {
+        self.matches.stats()
     }
 
     /// Returns the memory that loaded bodies take, in bytes.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
@@ -14,6 +14,7 @@ use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, 
 
 use crate::Error;
 use crate::index_files::IndexFiles;
+use crate::match_cache::{IndexVersion, MatchCache};
 
 /// The number of bodies from which they are read in parallel. Fewer are read before other threads have started.
 const MIN_PARALLEL: usize = 16;
@@ -36,11 +37,25 @@ pub(crate) struct Snapshot {
     reading: AtomicBool,
     disclosing: DisclosureSetup,
     index_files: Option<IndexFiles>,
+    /// Selections that were made before, on this snapshot or others.
+    matches: Arc<MatchCache>,
+    /// Its number among the snapshots that share the cache.
+    number: u64,
+    /// How often the index over texts has been replaced.
+    texts_replaced: AtomicU64,
 }
 
 impl Snapshot {
-    pub(crate) fn new(catalog: Arc<Catalog>, disclosing: DisclosureSetup, index_files: Option<IndexFiles>) -> Snapshot {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        disclosing: DisclosureSetup,
+        index_files: Option<IndexFiles>,
+        matches: Arc<MatchCache>,
+    ) -> Snapshot {
         Snapshot {
+            number: matches.next_snapshot(),
+            texts_replaced: AtomicU64::new(0),
+            matches,
             catalog,
             selector: OnceLock::new(),
             discloser: OnceLock::new(),
@@ -67,6 +82,20 @@ impl Snapshot {
         })
     }
 
+    /// Returns the selection for a turn, from the match cache if it was made before.
+    pub(crate) fn cached_select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Arc<Selection> {
+        let version = IndexVersion { snapshot: self.number, texts: self.texts_replaced.load(Ordering::Acquire) };
+        self.matches.get_or_select(version, turn, options, || self.select(turn, options))
+    }
+
+    /// Replaces the index over texts. Selections that were made with the old one do not count any more.
+    fn replace_texts(&self, texts: Arc<TextIndex>) {
+        self.texts.store(Some(texts));
+        // Only now: a selection that saw the new number must not have been made with the old index.
+        self.texts_replaced.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Selects anew, past the match cache.
     pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
         match options.mode {
             Mode::Keyword => self.selector().select(&self.catalog, turn, options),
@@ -148,7 +177,7 @@ impl Snapshot {
             return 0;
         }
         if let Some(texts) = self.kept_texts() {
-            self.texts.store(Some(Arc::new(texts)));
+            self.replace_texts(Arc::new(texts));
             return 0;
         }
         let mut terms = self.kept_bodies().unwrap_or_default();
@@ -174,7 +203,7 @@ impl Snapshot {
             terms.insert(key, doc);
         }
         let texts = Arc::new(TextIndex::with_bodies(&self.catalog, &terms));
-        self.texts.store(Some(Arc::clone(&texts)));
+        self.replace_texts(Arc::clone(&texts));
         if let Some(files) = &self.index_files {
             files.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
         }

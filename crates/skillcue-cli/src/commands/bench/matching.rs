@@ -59,7 +59,12 @@ pub(super) fn measure(
     say(&format!("{count} skills: the index over triggers"));
     bench.index(report)?;
     say(&format!("{count} skills: messages"));
-    let skills = Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build().map_err(io::Error::other)?;
+    let skills = Skillcue::builder()
+        .skills_dir(tree.root())
+        .mode(Mode::Keyword)
+        .match_cache(0)
+        .build()
+        .map_err(io::Error::other)?;
     skills.prepare();
     let times = MESSAGES.map(|(words, number)| bench.messages(&skills, words, number, report));
     bench.always_run(report)?;
@@ -70,8 +75,12 @@ pub(super) fn measure(
     if count <= 100 {
         say(&format!("{count} skills: messages, with bodies as they are in the wild"));
         let tree = self::tree(dir, count, BodyLength::Wild)?;
-        let skills =
-            Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build().map_err(io::Error::other)?;
+        let skills = Skillcue::builder()
+            .skills_dir(tree.root())
+            .mode(Mode::Keyword)
+            .match_cache(0)
+            .build()
+            .map_err(io::Error::other)?;
         skills.prepare();
         let (words, number) = MESSAGES[0];
         let whole = bench.disclose(&skills, words, number);
@@ -94,7 +103,7 @@ pub(super) fn tree(dir: &Path, count: usize, bodies: BodyLength) -> io::Result<G
 
 /// Measures the tokens of a message that needs no skill, on a tree as the wild has it.
 pub(super) fn tokens(tree: &GeneratedTree, report: &mut Report) -> io::Result<()> {
-    let skills = Skillcue::builder().skills_dir(tree.root()).build().map_err(io::Error::other)?;
+    let skills = Skillcue::builder().skills_dir(tree.root()).match_cache(0).build().map_err(io::Error::other)?;
     let shown = skills.disclose("What is 2+2?");
     let what = if shown.tier == Tier::Breadcrumb { "breadcrumb" } else { "no breadcrumb" };
     report.tokens.push(TokenRow {
