@@ -437,9 +437,17 @@ pub(crate) fn breadcrumb(census: Census) -> String {
     format!("[{} skill{s} available]", census.visible)
 }
 
-/// Returns one line that names skills and why.
-pub(crate) fn hint_line<'h>(hits: impl Iterator<Item = &'h Hit>) -> String {
-    let named: Vec<String> = hits.map(name_with_reason).collect();
+/// Returns one line that names skills and why, and how to load one.
+///
+/// ```
+/// use skillcue_disclose::hint_line;
+/// use skillcue_select::Hit;
+///
+/// let hit = Hit { name: "pdf".to_owned(), ..Hit::default() };
+/// assert_eq!(hint_line([&hit]), "[Skills that may fit: pdf. `load_skill` gives one by its id.]");
+/// ```
+pub fn hint_line<'h>(hits: impl IntoIterator<Item = &'h Hit>) -> String {
+    let named: Vec<String> = hits.into_iter().map(name_with_reason).collect();
     format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "))
 }
 

@@ -34,7 +34,7 @@ pub use config::{DiscloseConfig, DiscloseConfigError, Fallback, Policy, UnknownW
 pub use counter::O200k;
 pub use counter::{Bytes4, Counter, CounterError, Segment, TokenCounter};
 pub use cut::{Cut, cut};
-pub use discloser::{BodySource, Discloser, Situation};
+pub use discloser::{BodySource, Discloser, Situation, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
 pub use session::{Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill};

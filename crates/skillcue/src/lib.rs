@@ -27,7 +27,7 @@
 //! A host puts two texts before the model: `shown.stable`, which does not change while the skills do not, and
 //! `shown.turn`, which is for this message. A [`Request`] says more about a message: its files and languages, the
 //! policy, the budget, the mode. [`Skillcue::select`] and [`Skillcue::explain`] take the same one, and say which skills
-//! fit and why.
+//! fit and why. While the model works, [`Skillcue::reselect`] names skills that fit what has happened since.
 //!
 //! Models load the rest themselves: [`Skillcue::tools`] lists the tools for it, [`Skillcue::call_tool`] runs them. For
 //! a host that does it by hand there are three levels:
@@ -76,6 +76,7 @@ pub mod format;
 mod index_files;
 pub mod load;
 mod match_cache;
+mod progress;
 pub mod remote;
 mod request;
 pub mod select;

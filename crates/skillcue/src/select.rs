@@ -5,3 +5,5 @@ pub use skillcue_select::{
     Census, Eligibility, Grade, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, TextIndex, Thresholds,
     TriggerReport,
 };
+
+pub use crate::progress::TurnProgress;

@@ -1,0 +1,103 @@
+//! Re-selection during a turn: the skills that fit what has happened since the message.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use skillcue::disclose::hint_line;
+use skillcue::select::TurnProgress;
+use skillcue::{Hit, Mode, Request, Session, Skillcue};
+
+fn write(dir: &Path, name: &str, fields: &str, body: &str) -> std::io::Result<()> {
+    fs::create_dir_all(dir.join(name))?;
+    fs::write(dir.join(name).join("SKILL.md"), format!("---\nname: {name}\n{fields}---\n{body}\n"))
+}
+
+const FORMS: &str = "description: Fills in tax forms. Use when a form has to be filled in.\nmetadata:\n  triggers:\n    \
+                     files: ['*.pdf']\n";
+const HIKES: &str = "description: Plans hikes in the Alps. Use when someone wants to go hiking.\nmetadata:\n  \
+                     triggers:\n    keywords: [hike]\n";
+const INVOICES: &str = "description: Writes invoices and reminders for customers. Use for unpaid invoices.\n";
+
+fn tree() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory for skills");
+    for (name, fields) in [("forms", FORMS), ("hikes", HIKES), ("invoices", INVOICES)] {
+        write(dir.path(), name, fields, "Do it well.").expect("a skill");
+    }
+    dir
+}
+
+fn skills(dir: &Path) -> Skillcue {
+    Skillcue::builder().skills_dir(dir).build().expect("the skills")
+}
+
+fn names(hits: &[Hit]) -> Vec<&str> {
+    hits.iter().map(|hit| hit.name.as_str()).collect()
+}
+
+const NOTHING: &[&str] = &[];
+
+/// M-12.
+#[test]
+fn a_touched_file_names_the_skill_for_it_once() {
+    let dir = tree();
+    let skills = skills(dir.path());
+    let request = Request::new("Do what the letter says");
+    assert!(skills.reselect(&request, &TurnProgress::default(), NOTHING).is_empty());
+    let since = TurnProgress::default().call("read_file", &json!({"path": "inbox/tax.pdf"}));
+    let hits = skills.reselect(&request, &since, NOTHING);
+    assert_eq!(names(&hits), ["forms"]);
+    let hint = "[Skills that may fit: forms (file \"inbox/tax.pdf\"). `load_skill` gives one by its id.]";
+    assert_eq!(hint_line(&hits), hint);
+    assert!(skills.reselect(&request, &since, &["forms"]).is_empty(), "it was named before");
+    assert!(skills.reselect(&request, &TurnProgress::default().touched(["notes.txt"]), NOTHING).is_empty());
+    let with_file = Request::new("Do what the letter says").files(["inbox/tax.pdf"]);
+    assert!(skills.reselect(&with_file, &since, NOTHING).is_empty(), "nothing new: the message had the file");
+
+    let mut session = Session::default();
+    session.record_load("forms", "how");
+    let request = Request::new("Do what the letter says").session(&mut session);
+    assert!(skills.reselect(&request, &since, NOTHING).is_empty(), "it is in the context");
+}
+
+/// M-12.
+#[test]
+fn the_words_of_the_model_count_for_less() {
+    let dir = tree();
+    for mode in [Mode::Hybrid, Mode::Keyword] {
+        let skills = Skillcue::builder().skills_dir(dir.path()).mode(mode).build().expect("the skills");
+        let since =
+            TurnProgress::default().words("The customer has not paid: I will write a reminder for the invoice.");
+        let hits = skills.reselect(&Request::new("Look at account 12"), &since, NOTHING);
+        let expected: &[&str] = if mode == Mode::Hybrid { &["invoices"] } else { &[] };
+        assert_eq!(names(&hits), expected, "{mode:?} {hits:?}");
+        assert!(hits.iter().all(|hit| hit.certainty <= 0.5 && hit.reasons.iter().all(|reason| reason.span.is_none())));
+        let since = TurnProgress::default().words("Let me see what there is.");
+        assert!(skills.reselect(&Request::new("Look at account 12"), &since, NOTHING).is_empty());
+    }
+}
+
+/// M-12.
+#[test]
+fn skills_that_models_may_not_see_are_never_named() {
+    let dir = tree();
+    write(dir.path(), "secret", &format!("{FORMS}disable-model-invocation: true\n"), "How.").expect("a skill");
+    write(dir.path(), "off", FORMS, "How.").expect("a skill");
+    let builder = Skillcue::builder().skills_dir(dir.path()).hold_back(|skill| skill.name() == "forms");
+    let disabled = skillcue::Enablement { disable: ["off".to_owned()].into(), ..skillcue::Enablement::default() };
+    let skills = builder.enablement(disabled).build().expect("the skills");
+    let since = TurnProgress::default().touched(["tax.pdf"]).words("I use $secret, /secret, $off and the forms skill.");
+    let hits = skills.reselect(&Request::new("$secret please"), &since, NOTHING);
+    assert!(hits.is_empty(), "{hits:?}");
+}
+
+/// M-12.
+#[test]
+fn at_most_three_are_named() {
+    let dir = tempfile::tempdir().expect("a directory for skills");
+    for number in 0..6 {
+        write(dir.path(), &format!("forms-{number}"), FORMS, "How.").expect("a skill");
+    }
+    let since = TurnProgress::default().touched(["tax.pdf"]);
+    assert_eq!(skills(dir.path()).reselect(&Request::new("Go on"), &since, NOTHING).len(), 3);
+}
