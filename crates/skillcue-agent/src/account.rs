@@ -4,7 +4,7 @@ use skillcue::Tokens;
 use skillcue::disclose::TokenCounter;
 
 use crate::model::ModelRequest;
-use crate::{Message, RequestPart, RequestTokens};
+use crate::{Message, Piece, RequestPart, RequestTokens};
 
 /// Counts every text of a request as its part. `turn` is the index of the message that began the turn: everything before
 /// it is history, whatever it was when it was new.
@@ -35,9 +35,11 @@ pub(crate) fn skills_in_history(request: &ModelRequest<'_>, turn: usize, counter
             let shown = context.iter().filter(|piece| piece.part == RequestPart::SkillsTurn);
             shown.map(|piece| counter.count(&piece.text).0).sum()
         }
-        Message::Tools { results } => {
-            let loaded = results.iter().filter(|result| result.name == "load_skill");
-            loaded.map(|result| counter.count(&result.text).0).sum()
+        Message::Tools { results, context } => {
+            let loaded = results.iter().filter(|result| result.name == "load_skill").map(|result| &result.text);
+            let is_shown = |piece: &&Piece| at < turn && piece.part == RequestPart::SkillsTurn;
+            let hints = context.iter().filter(is_shown).map(|piece| &piece.text);
+            loaded.chain(hints).map(|text| counter.count(text).0).sum()
         }
         _ => 0,
     };
@@ -69,7 +71,14 @@ fn each_text(request: &ModelRequest<'_>, turn: usize, see: &mut dyn FnMut(Reques
                     see(RequestPart::History, &call.arguments);
                 }
             }
-            Message::Tools { results } => results.iter().for_each(|result| see(RequestPart::History, &result.text)),
+            Message::Tools { results, context } => {
+                for result in results {
+                    see(RequestPart::History, &result.text);
+                }
+                for piece in context {
+                    see(if at < turn { RequestPart::History } else { piece.part }, &piece.text);
+                }
+            }
         }
     }
 }

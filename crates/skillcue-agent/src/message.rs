@@ -39,6 +39,10 @@ pub enum Message {
     Tools {
         /// The results.
         results: Vec<ToolResult>,
+        /// The context that was added because of the calls, in the order in which it is sent; the model reads it after
+        /// the results.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        context: Vec<Piece>,
     },
 }
 
@@ -50,7 +54,7 @@ pub struct Piece {
     pub provider: PieceOrigin,
     /// The part that it counts as in the turn that it was added in. Later, it is history.
     pub part: RequestPart,
-    /// The text exactly as it is sent, with the separator behind it.
+    /// The text exactly as it is sent, with the separator: behind it, or before it if it comes after results.
     pub text: String,
 }
 
@@ -144,6 +148,11 @@ impl Message {
     /// Makes a message of the user, without context.
     pub fn user(text: impl Into<String>) -> Message {
         Message::User { context: Vec::new(), text: text.into() }
+    }
+
+    /// Makes a message of results, without context.
+    pub fn results(results: Vec<ToolResult>) -> Message {
+        Message::Tools { results, context: Vec::new() }
     }
 
     /// Makes a message of the model, without calls.

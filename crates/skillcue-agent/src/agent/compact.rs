@@ -204,7 +204,7 @@ fn without_results(messages: &mut [Message]) -> usize {
     let last = messages.iter().rposition(|message| matches!(message, Message::Tools { .. }));
     let mut count = 0;
     for message in &mut messages[..last.unwrap_or(0)] {
-        let Message::Tools { results } = message else { continue };
+        let Message::Tools { results, .. } = message else { continue };
         for result in results.iter_mut().filter(|result| result.name != "load_skill") {
             let bytes = result.text.len();
             let note = format!("[Left out to make room: {bytes} bytes. Call the tool again if you need them.]");

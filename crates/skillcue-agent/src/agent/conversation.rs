@@ -219,7 +219,7 @@ impl Conversation {
                 is_error: true,
             };
             let results = calls.iter().map(result).collect();
-            self.push(Message::Tools { results });
+            self.push(Message::results(results));
         }
         if matches!(self.messages.last(), Some(Message::User { .. } | Message::Tools { .. })) {
             self.push(Message::assistant(format!("[{why}]")));

@@ -32,6 +32,13 @@ pub enum TurnEvent<'e> {
         #[serde(skip_serializing_if = "<[String]>::is_empty")]
         files: &'e [String],
     },
+    /// Skills are named that fit what the model does. The next request has the hint.
+    Hint {
+        /// Its cost.
+        tokens: u64,
+        /// The skills, best first.
+        skills: &'e [String],
+    },
     /// Something went wrong, and the turn goes on without it.
     Problem {
         /// The part that has the problem: a context provider's name, `session` or `trace`.

@@ -5,6 +5,7 @@ mod compact;
 mod conversation;
 mod error;
 mod event;
+mod hints;
 mod providers;
 mod request;
 mod summary;
@@ -12,6 +13,7 @@ mod summary;
 pub use conversation::Conversation;
 pub use error::AgentError;
 pub use event::TurnEvent;
+use hints::TurnHints;
 pub(crate) use summary::earlier;
 
 use std::sync::Arc;
@@ -48,6 +50,8 @@ pub struct AgentOptions {
     pub rounds: u32,
     /// How many tools run at a time.
     pub parallel: usize,
+    /// Whether skills that fit what the model does are named during a turn.
+    pub hints: bool,
     /// How long a context provider may take.
     pub provider_timeout: Duration,
     /// The token counter.
@@ -62,6 +66,7 @@ impl Default for AgentOptions {
             max_tokens: None,
             rounds: 25,
             parallel: 8,
+            hints: true,
             provider_timeout: Duration::from_secs(10),
             counter: skillcue::Counter::default(),
         }
@@ -208,7 +213,8 @@ impl Agent {
                 return Ok(answer);
             }
             let results = calls::run(&self.skills, &self.options, conversation, &answer.calls, hooks).await;
-            conversation.push(Message::Tools { results });
+            let context = self.hints_after(conversation, turn, &answer, &results, hooks).await;
+            conversation.push(Message::Tools { results, context });
             if hooks.cancel.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
@@ -256,6 +262,7 @@ struct UnderWay {
     output: u64,
     cached: u64,
     eager: u64,
+    hints: TurnHints,
 }
 
 impl UnderWay {
@@ -270,6 +277,7 @@ impl UnderWay {
             output: 0,
             cached: 0,
             eager: 0,
+            hints: TurnHints::default(),
         }
     }
 

@@ -157,6 +157,11 @@ pub(super) async fn before(
     problems
 }
 
+/// Returns whether skills are disclosed to a conversation.
+pub(super) fn has_skills(conversation: &Conversation) -> bool {
+    conversation.providers.iter().any(|provider| matches!(provider, TurnProvider::Skills(_)))
+}
+
 /// Returns the tools that providers offer.
 pub(super) fn tools(conversation: &Conversation) -> Vec<ToolDefinition> {
     conversation.providers.iter().flat_map(TurnProvider::tools).collect()

@@ -107,6 +107,7 @@ impl Agent {
             problems: if *round == 1 { turn.problems.clone() } else { Vec::new() },
             ..self.line(conversation.id(), Purpose::Answer, *tokens, asked, &answer)
         };
+        line.hints = std::mem::take(&mut turn.hints.new);
         line.skills_in_history = skills_in_history(&request, turn.first, self.counter()).0 as u64;
         if let Some(disclosure) = conversation.disclosure() {
             line.tier = Some(disclosure.tier.number());

@@ -153,7 +153,7 @@ fn rendered(message: &Message, most: usize) -> String {
             }
             said
         }
-        Message::Tools { results } => {
+        Message::Tools { results, .. } => {
             let one =
                 |result: &ToolResult| format!("[{} returned: {}]", result.name, cut(&result.text, most.min(1_000)));
             results.iter().map(one).collect::<Vec<_>>().join("\n")

@@ -79,18 +79,19 @@ fn blocks(message: &Message, at: usize, names: &WireNames) -> (&'static str, Vec
             }
             ("assistant", blocks)
         }
-        Message::Tools { results } => {
+        Message::Tools { results, context } => {
             let mut blocks = Vec::new();
             for (number, result) in results.iter().enumerate() {
-                let mut block = json!({"type": "tool_result", "tool_use_id": names.id(at, number)});
+                let mut answer = json!({"type": "tool_result", "tool_use_id": names.id(at, number)});
                 if !result.text.is_empty() {
-                    block["content"] = result.text.as_str().into();
+                    answer["content"] = result.text.as_str().into();
                 }
                 if result.is_error {
-                    block["is_error"] = true.into();
+                    answer["is_error"] = true.into();
                 }
-                blocks.push(block);
+                blocks.push(answer);
             }
+            blocks.extend(context.iter().filter_map(|piece| block(&piece.text)));
             ("user", blocks)
         }
     }

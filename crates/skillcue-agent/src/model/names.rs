@@ -113,7 +113,7 @@ fn ids(messages: &[Message]) -> Vec<Vec<String>> {
                     ids.push(id);
                 }
             }
-            Message::Tools { results } => {
+            Message::Tools { results, .. } => {
                 for result in results {
                     let id = open.get_mut(result.id.as_str()).and_then(VecDeque::pop_front);
                     let stray = || if is_id(&result.id) { result.id.clone() } else { other(&result.id, 0) };
@@ -181,7 +181,7 @@ mod tests {
             |id: &&str| ToolResult { id: (*id).into(), name: "add".into(), text: String::new(), is_error: false };
         [
             Message::Assistant { text: String::new(), calls: ids.iter().map(call).collect() },
-            Message::Tools { results: ids.iter().map(result).collect() },
+            Message::results(ids.iter().map(result).collect()),
         ]
     }
 

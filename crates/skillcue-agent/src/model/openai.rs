@@ -54,10 +54,15 @@ pub(super) fn body(request: &ModelRequest<'_>, names: &WireNames, model: &str, d
                 }
                 messages.push(said);
             }
-            Message::Tools { results } => {
+            Message::Tools { results, context } => {
                 users = false;
                 let result = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
                 messages.extend(results.iter().enumerate().map(|(number, of)| result(names.id(at, number), &of.text)));
+                // With the last result: templates of some models refuse a user who speaks before the model has answered.
+                if let (Some(last), Some(result), false) = (messages.last_mut(), results.last(), context.is_empty()) {
+                    let added: String = context.iter().map(|piece| piece.text.as_str()).collect();
+                    last["content"] = format!("{}{added}", result.text).into();
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Repair of an interrupted conversation, so that it can be continued.
 
-use crate::{Message, ToolCall, ToolResult};
+use crate::{Message, Piece, ToolCall, ToolResult};
 
 /// The text in place of a missing answer.
 const INTERRUPTED: &str = "[interrupted]";
@@ -31,7 +31,7 @@ impl Mender {
                 self.messages.push(message);
             }
             Message::Assistant { text, calls } => {
-                self.answer_calls(Vec::new());
+                self.answer_calls(Vec::new(), Vec::new());
                 match self.messages.last_mut() {
                     // An answer after an answer belongs to it.
                     Some(Message::Assistant { text: before, calls: none }) => {
@@ -50,12 +50,12 @@ impl Mender {
                     }
                 }
             }
-            Message::Tools { results } => self.answer_calls(results),
+            Message::Tools { results, context } => self.answer_calls(results, context),
         }
     }
 
     /// Gives the calls of the last message their results, those that there are; and leaves out the others.
-    fn answer_calls(&mut self, mut results: Vec<ToolResult>) {
+    fn answer_calls(&mut self, mut results: Vec<ToolResult>, context: Vec<Piece>) {
         let calls: &[ToolCall] = match self.messages.last() {
             Some(Message::Assistant { calls, .. }) => calls,
             _ => &[],
@@ -64,7 +64,7 @@ impl Mender {
             calls.len() == results.len() && calls.iter().zip(&results).all(|(call, result)| call.id == result.id);
         if as_it_should_be {
             if !calls.is_empty() {
-                self.messages.push(Message::Tools { results });
+                self.messages.push(Message::Tools { results, context });
             }
             return;
         }
@@ -85,13 +85,13 @@ impl Mender {
             self.said.push(format!("results without a call were left out: {}", results.len()));
         }
         if !answers.is_empty() {
-            self.messages.push(Message::Tools { results: answers });
+            self.messages.push(Message::Tools { results: answers, context });
         }
     }
 
     /// Ends what is not answered yet.
     fn end_turn(&mut self) {
-        self.answer_calls(Vec::new());
+        self.answer_calls(Vec::new(), Vec::new());
         if matches!(self.messages.last(), Some(Message::User { .. } | Message::Tools { .. })) {
             self.said.push("a message has no answer: it was interrupted".to_owned());
             self.messages.push(Message::assistant(INTERRUPTED));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn results(ids: &[&str]) -> Message {
-        Message::Tools { results: ids.iter().map(|id| result(id)).collect() }
+        Message::results(ids.iter().map(|id| result(id)).collect())
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn calls_get_results_in_their_order() {
         let (mended, said) = mend(vec![Message::user("a"), calls(&["1", "2", "3"]), results(&["4", "3", "1"])]);
-        let Message::Tools { results } = &mended[2] else { panic!("{mended:?}") };
+        let Message::Tools { results, .. } = &mended[2] else { panic!("{mended:?}") };
         assert_eq!(results.iter().map(|result| result.id.as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
         assert_eq!(results.iter().map(|result| result.is_error).collect::<Vec<_>>(), [false, true, false]);
         assert!(results[1].text.starts_with("<error code=\"interrupted\">"));

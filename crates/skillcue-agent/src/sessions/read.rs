@@ -82,7 +82,7 @@ impl Contents {
     fn apply(&mut self, record: SessionRecord) {
         match record {
             SessionRecord::Message { message } => {
-                if let (Message::Tools { results }, Some(Message::Assistant { calls, .. })) =
+                if let (Message::Tools { results, .. }, Some(Message::Assistant { calls, .. })) =
                     (&message, self.messages.last())
                 {
                     self.loading.extend(loaded_by(calls, results));

@@ -60,6 +60,9 @@ pub struct TraceLine {
     /// The files that were taken to be what the turn is about: those that the message names, and those that have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// The skills that a hint in this request names for the first time, because of what tools have touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
     /// How many tokens of the history are documentation of skills: shown or loaded in earlier turns, or loaded in this
     /// one. They are history in `tokens`, but it is skills that took them.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -149,6 +152,7 @@ impl TraceLine {
             skills: Vec::new(),
             eager: 0,
             files: Vec::new(),
+            hints: Vec::new(),
             skills_in_history: 0,
             latency_ms: 0,
             first_ms: None,

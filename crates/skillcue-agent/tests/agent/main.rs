@@ -5,6 +5,7 @@
 mod batch;
 mod compaction;
 mod consent;
+mod hints;
 mod house;
 mod interrupted;
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]

@@ -39,7 +39,7 @@ async fn results_come_in_the_order_of_the_calls() {
         assert!(results[2].1.contains("Add the tax."));
         assert!(results[3].1.contains("<error code=\"security\">"), "{}", results[3].1);
         assert!(results[4].1.contains("<error code=\"invalid_argument\">"), "{}", results[4].1);
-        let Some(Message::Tools { results }) = conversation.messages().get(2) else { panic!("no results") };
+        let Some(Message::Tools { results, .. }) = conversation.messages().get(2) else { panic!("no results") };
         assert_eq!(results.iter().map(|result| result.is_error).collect::<Vec<_>>(), [false, true, false, true, true]);
     }
 }

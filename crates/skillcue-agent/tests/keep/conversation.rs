@@ -30,7 +30,7 @@ pub(crate) fn results(ids: &[&str]) -> Message {
         text: "line\none \u{2028} \"ü\" \0".to_owned(),
         is_error: false,
     };
-    Message::Tools { results: ids.iter().map(result).collect() }
+    Message::results(ids.iter().map(result).collect())
 }
 
 pub(crate) fn said(message: Message) -> SessionRecord {
@@ -118,7 +118,7 @@ pub(crate) fn assert_valid(messages: &[Message]) {
             (Next::Assistant, Message::Assistant { calls, .. }) => {
                 Next::Results(calls.iter().map(|call| call.id.clone()).collect())
             }
-            (Next::Results(ids), Message::Tools { results }) => {
+            (Next::Results(ids), Message::Tools { results, .. }) => {
                 assert_eq!(ids, results.iter().map(|result| result.id.clone()).collect::<Vec<_>>());
                 Next::Assistant
             }

@@ -96,7 +96,7 @@ fn a_turn_in_progress_keeps_what_was_said_and_is_mended_in_the_file() {
     let id = session(&sessions, &records[..5]);
     let (file, saved) = sessions.open(&id).unwrap();
     assert_valid(&saved.messages);
-    let Message::Tools { results } = &saved.messages[4] else { panic!("{:?}", saved.messages) };
+    let Message::Tools { results, .. } = &saved.messages[4] else { panic!("{:?}", saved.messages) };
     assert!(results.iter().all(|result| result.is_error && result.text.starts_with("<error code=\"interrupted\">")));
     assert_eq!(saved.messages[5], Message::assistant("[interrupted]"));
     assert_eq!((saved.turns, saved.loaded.as_slice()), (2, &["skill-1".to_owned()][..]));
@@ -134,7 +134,7 @@ fn skills_that_the_model_has_read_are_loaded_though_the_turn_did_not_end() {
     let results = results.iter().map(|(id, is_error)| result(id, *is_error)).collect();
     let called = said(Message::Assistant { text: String::new(), calls });
     let before = [said(user("one")), said(Message::assistant("1")), turn(1), said(user("two"))];
-    let got = said(Message::Tools { results });
+    let got = said(Message::results(results));
     let compacted = SessionRecord::Compacted {
         messages: vec![user("Before: much.")],
         skills: skillcue::Session::default(),

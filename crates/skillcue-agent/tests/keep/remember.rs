@@ -35,7 +35,7 @@ fn with_document(message: &str, document: &str) -> [Message; 3] {
     [
         Message::user(message),
         Message::Assistant { text: String::new(), calls: vec![read] },
-        Message::Tools { results: vec![result] },
+        Message::results(vec![result]),
     ]
 }
 

@@ -124,7 +124,7 @@ async fn results_of_tools_arrive_byte_for_byte() {
     let messages = [
         Message::user("go"),
         Message::Assistant { text: String::new(), calls },
-        Message::Tools { results },
+        Message::results(results),
         Message::assistant("done"),
         Message::user("again"),
     ];
@@ -151,7 +151,7 @@ async fn a_conversation_that_was_broken_off_is_taken() {
         Message::assistant(""),
         Message::user("three"),
         Message::Assistant { text: " ".into(), calls: vec![call] },
-        Message::Tools { results: vec![result] },
+        Message::results(vec![result]),
         Message::user("four"),
     ];
     for api in APIS {
@@ -170,7 +170,7 @@ async fn ids_that_a_server_gives_again_are_replaced() {
     let messages = [
         Message::user("go"),
         Message::Assistant { text: String::new(), calls: vec![call] },
-        Message::Tools { results: vec![result] },
+        Message::results(vec![result]),
     ];
     for api in APIS {
         let answer = ask(&model(&server, api), &messages).await.0.unwrap();
@@ -191,7 +191,7 @@ async fn ids_that_no_server_takes_are_sent_as_others() {
     };
     let calls: Vec<ToolCall> = ids.iter().map(call).collect();
     let results: Vec<ToolResult> = ids.iter().enumerate().map(result).collect();
-    let turn = [Message::Assistant { text: String::new(), calls }, Message::Tools { results }];
+    let turn = [Message::Assistant { text: String::new(), calls }, Message::results(results)];
     let messages = [vec![Message::user("go")], turn.to_vec(), turn.to_vec()].concat();
     let server = Server::start(|_| Reply::calls([("y".repeat(41), "add", json!({}))]));
     for api in APIS {
@@ -248,7 +248,7 @@ async fn tools_with_names_that_no_server_takes() {
         };
         let results = answer.calls.iter().map(result).collect();
         messages.push(Message::Assistant { text: answer.text, calls: answer.calls });
-        messages.push(Message::Tools { results });
+        messages.push(Message::results(results));
         let request = ModelRequest { system: &[], tools: &tools, messages: &messages, max_tokens: None };
         assert_eq!(model.ask(&request, &CancellationToken::new(), &mut |_| {}).await.unwrap().text, "done");
         let received = all_taken(&server).pop().unwrap();

@@ -21,7 +21,7 @@ fn conversation() -> Vec<Message> {
     vec![
         Message::user("Say bonjour to Alice"),
         Message::Assistant { text: String::new(), calls: vec![call] },
-        Message::Tools { results: vec![result] },
+        Message::results(vec![result]),
         Message::assistant("Bonjour, Alice."),
         Message::user("And to Bob?"),
     ]

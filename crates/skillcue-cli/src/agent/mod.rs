@@ -268,6 +268,7 @@ fn options(args: &Args, section: &AgentSection, counter: Option<Counter>) -> Age
     }
     options.window = args.window.or(section.window).unwrap_or(options.window);
     options.max_tokens = args.max_tokens.or(section.max_tokens).or(options.max_tokens);
+    options.hints = section.hints.unwrap_or(options.hints);
     options.counter = counter.unwrap_or(options.counter);
     options.rounds = args.max_rounds.or(section.rounds).unwrap_or(options.rounds).max(1);
     options

@@ -153,6 +153,10 @@ impl Screen {
                 }
                 self.dim(state, &line);
             }
+            TurnEvent::Hint { skills, tokens } if self.verbose => {
+                let names: Vec<_> = skills.iter().map(|name| text::one_line(name)).collect();
+                self.dim(state, &format!("hint: {tokens} tokens, {}", names.join(", ")));
+            }
             TurnEvent::Answer { text, .. } => self.answer(state, text),
             _ => {}
         }

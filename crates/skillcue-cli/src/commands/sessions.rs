@@ -191,7 +191,7 @@ fn said(message: &Message, verbose: bool) -> String {
                 put(&mut out, &format!("→ {name} {}", text::one_line(arguments)), "  ", usize::MAX);
             }
         }
-        Message::Tools { results } => {
+        Message::Tools { results, .. } => {
             for ToolResult { name, text, is_error, .. } in results {
                 let how = if *is_error { " failed" } else { "" };
                 let _ = writeln!(out, "{}", paint(style::DIM, format_args!("← {}{how}", text::one_line(name))));
@@ -267,7 +267,7 @@ mod tests {
             "model\n  a\\u{1b}[2J\n\n  b\n  → load_skill { }\n"
         );
         let result = ToolResult { id: "1".into(), name: "x".into(), text: "1\n2\n3\n4\n5\n6".into(), is_error: true };
-        let shown = said(&Message::Tools { results: vec![result] }, false);
+        let shown = said(&Message::results(vec![result]), false);
         assert!(anstream::adapter::strip_str(&shown).to_string().ends_with("  4\n  (2 more lines; -v shows all)\n"));
     }
 }

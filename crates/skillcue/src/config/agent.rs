@@ -30,6 +30,8 @@ pub struct AgentSection {
     pub max_tokens: Option<u32>,
     /// The number of requests to the model in one turn.
     pub rounds: Option<u32>,
+    /// Whether skills that fit what the model does are named during a turn.
+    pub hints: Option<bool>,
     /// Whether facts that users say about themselves are remembered.
     pub memory: Option<bool>,
     /// The actions that need no question to the user.
@@ -138,6 +140,7 @@ impl AgentSection {
         self.window = higher.window.or(self.window);
         self.max_tokens = higher.max_tokens.or(self.max_tokens);
         self.rounds = higher.rounds.or(self.rounds);
+        self.hints = higher.hints.or(self.hints);
         self.memory = higher.memory.or(self.memory);
         self.allow = higher.allow.or(self.allow.take());
         self.attempts = higher.attempts.or(self.attempts);
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn everything_can_be_said() {
         let agent = parse(
-            "model = \"m\"\napi = \"anthropic\"\nbase_url = \"http://a\"\napi_key = \"k\"\napi_key_env = \"K\"\nwindow = 8192\nmax_tokens = 5\nrounds = 3\nmemory = true\nallow = [\"skills\", \"scripts\", \"tools\", \"all\"]\nattempts = 2\nbackoff_ms = 10\nidle_s = 4\nsystem = \"s\"\n",
+            "model = \"m\"\napi = \"anthropic\"\nbase_url = \"http://a\"\napi_key = \"k\"\napi_key_env = \"K\"\nwindow = 8192\nmax_tokens = 5\nrounds = 3\nhints = false\nmemory = true\nallow = [\"skills\", \"scripts\", \"tools\", \"all\"]\nattempts = 2\nbackoff_ms = 10\nidle_s = 4\nsystem = \"s\"\n",
         );
         assert_eq!((agent.api, agent.window, agent.idle_s), (Some(AgentApi::Anthropic), Some(8192), Some(4)));
         assert_eq!(agent.allow.map(|all| all.len()), Some(4));

@@ -51,7 +51,7 @@ fn a_request_has_blocks_and_two_marks() {
         Message::assistant(" "),
         Message::User { context: vec![piece("context\n\n"), piece("")], text: "words".into() },
         Message::Assistant { text: String::new(), calls },
-        Message::Tools { results },
+        Message::results(results),
         Message::user("and?"),
     ];
     let tools = [tool("add"), tool("sub")];

@@ -60,7 +60,7 @@ fn a_request_is_written_as_plainly_as_possible() {
         Message::assistant(""),
         Message::User { context: vec![piece], text: "words".into() },
         Message::Assistant { text: String::new(), calls },
-        Message::Tools { results },
+        Message::results(results),
     ];
     let tools = [ToolDefinition {
         name: "add".into(),

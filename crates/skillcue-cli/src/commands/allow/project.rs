@@ -57,6 +57,7 @@ fn agent(agent: &AgentSection) -> Vec<String> {
         ("window", agent.window.map(|n| n.to_string())),
         ("max_tokens", agent.max_tokens.map(|n| n.to_string())),
         ("rounds", agent.rounds.map(|n| n.to_string())),
+        ("hints", agent.hints.map(|on| on.to_string())),
         ("memory", agent.memory.map(|on| on.to_string())),
         ("allow", agent.allow.as_ref().map(|all| format!("{all:?}").to_lowercase())),
         ("attempts", agent.attempts.map(|n| n.to_string())),
