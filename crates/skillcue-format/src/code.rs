@@ -98,6 +98,7 @@ codes! {
     EmptyBody = "empty_body", Info, "The body is empty: loading the skill tells the model nothing.";
     NoTriggers = "no_triggers", Info, "The skill has no triggers: keyword matching finds it by its name only.";
     GenericTrigger = "generic_trigger", Info, "A trigger is so common that the skill would fire on most messages.";
+    KeywordStuffing = "keyword_stuffing", Warning, "The description or the triggers list words to be found by.";
     NotPortable = "not_portable", Info, "An extension is at the top level; below `metadata` every tool accepts it.";
     MissingResource = "missing_resource", Warning, "The body links to a file that is not in the skill's directory.";
     SecondFrontMatter = "second_front_matter", Info, "The body starts with another front matter, which the model would read as text.";

@@ -1,5 +1,7 @@
 //! Style checks for valid skills.
 
+mod triggers;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -14,12 +16,6 @@ const MAX_LINES: usize = 500;
 const MIN_DESCRIPTION: usize = 20;
 /// Maximum number of findings of one code that are reported one by one.
 const MAX_ALIKE: usize = 50;
-/// Words that occur in most messages.
-const GENERIC: [&str; 36] = [
-    "a", "an", "the", "and", "or", "to", "of", "in", "on", "for", "with", "is", "it", "this", "that", "you", "i", "me",
-    "my", "help", "please", "do", "make", "use", "get", "can", "how", "what", "file", "files", "code", "data", "text",
-    "work", "new", "thing",
-];
 /// Keys of Skillcue that every tool accepts below `metadata`.
 const EXTENSIONS: [&str; 14] = [
     "version",
@@ -125,6 +121,7 @@ impl StyleCheck<'_> {
             if let Some(manifest) = &self.parsed.manifest {
                 self.description(root, manifest);
                 self.triggers(root, manifest);
+                self.stuffing(root, manifest);
             }
         }
         if kind == FileKind::Markdown && self.parsed.raw.is_some() {
@@ -213,28 +210,6 @@ impl StyleCheck<'_> {
         }
     }
 
-    fn triggers(&mut self, root: &Node<'_>, manifest: &Manifest) {
-        let triggers = manifest.triggers();
-        let node = root.get("triggers").or_else(|| root.get("metadata")?.get("triggers"));
-        let place = node.map(|node| self.place(node.span.range()));
-        if triggers.is_empty() {
-            self.report(
-                Code::NoTriggers,
-                "without triggers, keyword matching finds the skill by its name only",
-                None,
-                "add `metadata.triggers.keywords` with the words that people use",
-            );
-        }
-        for word in triggers.keywords.iter().chain(&triggers.verbs) {
-            if GENERIC.contains(&word.to_lowercase().as_str()) && self.is_below_cap(Code::GenericTrigger) {
-                let at =
-                    node.and_then(|node| find_text(node, word)).map(|node| self.place(node.span.range())).or(place);
-                let message = format!("`{word}` is in most messages: the skill would fire all the time");
-                self.report(Code::GenericTrigger, message, at, "choose a rarer word, or a phrase");
-            }
-        }
-    }
-
     fn body(&mut self, exists: &dyn Fn(&str) -> bool) {
         let start = self.parsed.body.min(self.bytes.len());
         let Ok(body) = std::str::from_utf8(&self.bytes[start..]) else {
@@ -320,14 +295,6 @@ fn cut_values(node: &Node<'_>, text: &str, cuts: &mut Vec<Range<usize>>) {
         Value::Scalar { .. } => {}
         Value::Seq(items) => items.iter().for_each(|item| cut_values(item, text, cuts)),
         Value::Map(pairs) => pairs.iter().for_each(|(_, value)| cut_values(value, text, cuts)),
-    }
-}
-
-fn find_text<'n, 'a>(node: &'n Node<'a>, wanted: &str) -> Option<&'n Node<'a>> {
-    match &node.value {
-        Value::Scalar { text, .. } => (**text == *wanted).then_some(node),
-        Value::Seq(items) => items.iter().find_map(|item| find_text(item, wanted)),
-        Value::Map(pairs) => pairs.iter().find_map(|(_, value)| find_text(value, wanted)),
     }
 }
 
