@@ -15,6 +15,7 @@
 //! system lists.
 
 mod agents;
+mod borrowed;
 mod command;
 mod comment;
 mod compiled;
@@ -47,6 +48,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use skillcue_format::{Code, Diagnostic, Span};
 
+pub use borrowed::{SkillText, borrowed_descriptions};
 pub use rules::RULES;
 pub use sarif::sarif;
 

@@ -7,8 +7,11 @@ use skillcue_base::{Shown, is_hidden};
 use skillcue_format::{Diagnostic, FileKind, Parsed, Permissions};
 
 use super::Rule;
-use super::rules::{HIDDEN_METADATA, HIDDEN_UNICODE, SHELL_ALLOWED, WIDE_PERMISSIONS};
+use super::rules::{HIDDEN_METADATA, HIDDEN_UNICODE, KEYWORD_STUFFING, SHELL_ALLOWED, WIDE_PERMISSIONS};
 use super::text::{Encoding, TextWindow};
+
+/// The number of characters of stuffed metadata that are shown.
+const MAX_EXCERPT: usize = 80;
 
 /// The format of a file's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub(super) fn is_manifest(path: &Path) -> Option<ManifestFormat> {
     }
 }
 
-/// Reports wide permissions, and hidden characters in the values.
+/// Reports wide permissions, stuffed metadata, and hidden characters in the values.
 pub(super) fn check(path: &Path, bytes: &[u8], kind: ManifestFormat, found: &mut Vec<Diagnostic>) {
     let mut add = |rule: &'static Rule, key: &str, message: String, excerpt: String| {
         let (line, column) = place(bytes, key);
@@ -49,6 +52,12 @@ pub(super) fn check(path: &Path, bytes: &[u8], kind: ManifestFormat, found: &mut
         hidden(&said, "", bytes, &mut add);
     }
     let Some(manifest) = parsed.manifest else { return };
+    for stuffing in skillcue_format::stuffing(&manifest) {
+        let triggers = manifest.triggers().keywords.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+        let stuffed = if stuffing.field == "triggers" { &triggers } else { manifest.description() };
+        let excerpt: String = stuffed.chars().take(MAX_EXCERPT).collect();
+        add(&KEYWORD_STUFFING, stuffing.field, stuffing.message, Shown(&excerpt).to_string());
+    }
     if let Some(asked) = manifest.permissions() {
         for message in wide(asked) {
             add(&WIDE_PERMISSIONS, "permissions", message, Shown(&asked.to_string()).to_string());

@@ -39,6 +39,9 @@ rules! {
     AUTORUN_FILE: "autorun-file", Medium, "A file that runs without being called",
         "Tools start what such a file says when the directory is opened, installed or entered: hooks, install scripts, tasks of editors.",
         "Read what it starts. Remove it if the skill works without it.";
+    BORROWED_DESCRIPTIONS: "borrowed-descriptions", Low, "Repeats the descriptions of other skills",
+        "A body with the descriptions of other skills is found for their messages, in their place.",
+        "Read it. An index of skills may do so; any other skill has no reason to.";
     CODED_UNICODE: "coded-unicode", Medium, "Characters that can carry a hidden text",
         "Unusual blanks, empty Braille cells and private characters look like nothing or mean nothing, and models read them: many of them can spell a sentence.",
         "Replace them by plain blanks, or remove them.";
@@ -102,6 +105,9 @@ rules! {
     IMAGE_LEAK: "image-leak", High, "An image whose address carries data out",
         "Showing the image asks its server for it, and tells it what is in the address. No click is needed.",
         "Remove the image. Do not use the skill if you did not write it.";
+    KEYWORD_STUFFING: "keyword-stuffing", Medium, "Metadata that is stuffed with keywords",
+        "Long lists of words are there to have the skill chosen for messages that it is not made for.",
+        "See what the skill does. Its description should say that, and when to use it, in sentences.";
     LINK_DANGLING: "link-dangling", Low, "A link to nothing",
         "Whatever appears at that place later becomes part of the skill.",
         "Remove the link, or add the file it means.";

@@ -19,7 +19,7 @@ fn found_at(name: &str, bytes: impl AsRef<[u8]>, rule: &str) -> (usize, usize) {
 #[test]
 fn line_ends_and_letter_case_do_not_matter() {
     for (rule, file, text, line, _) in samples() {
-        if line == 0 || rule == "wide-permissions" {
+        if line == 0 || ["wide-permissions", "keyword-stuffing"].contains(&rule) {
             continue;
         }
         let audit = of_file(file, text.replace('\n', "\r\n"));

@@ -12,7 +12,8 @@ use crate::{find, lines, of_file, place};
 type Sample = (&'static str, &'static str, String, usize, usize);
 
 /// Rules whose samples are whole trees; those are in `tree.rs`.
-pub(crate) const TREES: [&str; 11] = [
+pub(crate) const TREES: [&str; 12] = [
+    "borrowed-descriptions",
     "compiled-code",
     "executable-binary",
     "hard-link",
@@ -218,6 +219,11 @@ pub(crate) fn samples() -> Vec<Sample> {
     );
     add("wide-permissions", "SKILL.md", "---\nname: a\ndescription: B c.\npermissions:\n  read: [\"~\"]\n---\n", 4, 1);
     add("wide-permissions", "SKILL.md", "---\nname: a\ndescription: B c.\npermissions:\n  write: [\"/\"]\n---\n", 4, 1);
+    let words: Vec<String> = (0..120).map(|number| format!("topic{number}")).collect();
+    let list = format!("---\nname: a\ndescription: {}\n---\n", words.join(", "));
+    add("keyword-stuffing", "SKILL.md", &list, 3, 1);
+    let triggers = format!("---\nname: a\ndescription: B c.\ntriggers: [{}]\n---\n", words.join(", "));
+    add("keyword-stuffing", "SKILL.md", &triggers, 4, 1);
     add("autorun-file", "package.json", "{ \"scripts\": {\n  \"postinstall\": \"node x.js\" } }\n", 2, 3);
     add("autorun-file", ".git/config", "[core]\n\tfsmonitor = ./x\n", 2, 2);
     add("autorun-file", ".envrc", "export A=1\n", 0, 0);

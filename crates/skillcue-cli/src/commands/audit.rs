@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::json;
-use skillcue_audit::{Audit, AuditSeverity, RULES, audit, finding_json, sarif};
+use skillcue::Diagnostic;
+use skillcue_audit::{Audit, AuditSeverity, RULES, SkillText, audit, borrowed_descriptions, finding_json, sarif};
+use skillcue_format::{FileKind, Parsed};
 
 use crate::cli::words;
 use crate::context::Context;
@@ -14,7 +16,7 @@ use crate::error::CliError;
 use crate::progress::ProgressIndicator;
 use crate::registries::finding_lines;
 use crate::report::Printout;
-use crate::skill_file::Targets;
+use crate::skill_file::{self, Targets};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 use skillcue_host::absolute;
@@ -83,6 +85,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         audits.push((target, found));
     }
     drop(progress);
+    for (at, finding) in borrowed(&audits) {
+        worst = worst.max(Some(AuditSeverity::of(&finding)));
+        if AuditSeverity::of(&finding) >= args.min {
+            audits[at].1.findings.push(finding);
+        }
+    }
     let limit = if args.strict { AuditSeverity::Medium } else { AuditSeverity::High };
     let valid = worst.is_none_or(|worst| worst < limit);
     let outcome = Outcome::of(valid);
@@ -100,6 +108,33 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         AuditFormat::Json => outcome.after_printing(context.print_json(&document)),
         _ => context.report(outcome, &document, || printout(&audits)),
     }
+}
+
+/// Returns the findings about skills that repeat the descriptions of others among them, each with the position of its
+/// target.
+fn borrowed(audits: &[(AuditTarget, Audit)]) -> Vec<(usize, Diagnostic)> {
+    let mut read: Vec<(usize, PathBuf, Vec<u8>)> = Vec::new();
+    for (at, (target, _)) in audits.iter().enumerate() {
+        for file in Targets::of(std::slice::from_ref(&target.dir)).files {
+            // What cannot be read is a finding already.
+            let Ok(bytes) = skill_file::read(&file) else { continue };
+            let path = file.strip_prefix(&target.dir).map(Path::to_path_buf).unwrap_or(file);
+            read.push((at, path, bytes));
+        }
+    }
+    let parsed: Vec<Parsed<'_>> = read.iter().map(|(.., bytes)| Parsed::of(bytes, FileKind::Markdown)).collect();
+    let mut places = Vec::new();
+    let mut skills = Vec::new();
+    for ((at, path, bytes), parsed) in read.iter().zip(&parsed) {
+        let start = parsed.body.min(bytes.len());
+        let (Some(manifest), Ok(body)) = (&parsed.manifest, std::str::from_utf8(&bytes[start..])) else { continue };
+        let line = bytes[..start].split(|byte| *byte == b'\n').count();
+        let (name, description) = (manifest.name().as_str(), manifest.description());
+        places.push(*at);
+        skills.push(SkillText { path, name, description, body, line });
+    }
+    let found = borrowed_descriptions(&skills).into_iter();
+    found.map(|(skill, finding)| (places[skill], finding)).collect()
 }
 
 /// Returns the skills and directories to audit, in order.

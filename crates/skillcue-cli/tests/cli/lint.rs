@@ -251,3 +251,48 @@ fn fix_keeps_the_owner() {
     let after = std::fs::metadata(&file).unwrap();
     assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
 }
+
+/// Issue 18.
+#[test]
+fn triggers_for_everything_and_stuffing_are_named() {
+    let sandbox = Sandbox::new();
+    let words: Vec<String> = (0..200).map(|number| format!("word{number}")).collect();
+    let text = "---\nname: greedy\ndescription: Does much. Use when asked to do much.\nmetadata:\n  triggers:\n    \
+                keywords: [the, KEYWORDS]\n    patterns: ['.*']\n---\nDo it.\n";
+    sandbox.write("work/skills/greedy/SKILL.md", text.replace("KEYWORDS", &words.join(", ")));
+    let lint = sandbox.run(&["lint"]);
+    assert_eq!(lint.code, Some(1), "{lint}");
+    for said in [
+        "info[generic_trigger]: `the` is in most messages: the skill would fire all the time",
+        "info[generic_trigger]: the pattern `.*` matches an empty message: the skill would fire all the time",
+        "warning[keyword_stuffing]: the skill has 202 triggers",
+    ] {
+        assert!(lint.stderr.contains(said), "{said}: {lint}");
+    }
+    let audit = sandbox.run(&["audit", "skills/greedy"]);
+    assert!(audit.stdout.contains("medium[keyword-stuffing]: the skill has 202 triggers"), "{audit}");
+}
+
+/// Issue 18.
+#[test]
+fn a_body_with_the_descriptions_of_others_is_audited_with_them() {
+    let sandbox = Sandbox::new();
+    let mut body = String::from("# All of it\n\n");
+    for name in ["pdf", "csv", "mail"] {
+        let about = format!("Reads {name} files and sums up what is in them. Use when asked.");
+        sandbox.write(
+            &format!("work/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: {about}\n---\nDo it.\n"),
+        );
+        body = format!("{body}- {about}\n");
+    }
+    let greedy = format!("---\nname: greedy\ndescription: Does everything. Use it first.\n---\n{body}");
+    sandbox.write("work/skills/greedy/SKILL.md", greedy);
+    let audit = sandbox.run(&["audit", "skills"]);
+    assert_eq!(audit.code, Some(0), "{audit}");
+    let said = "low[borrowed-descriptions]: the body repeats the descriptions of 3 other skills: pdf, csv, mail";
+    assert!(audit.stdout.contains(said), "{audit}");
+    assert!(audit.stdout.contains("greedy/SKILL.md:7:1"), "{audit}");
+    let alone = sandbox.run(&["audit", "skills/greedy"]);
+    assert!(!alone.stdout.contains("borrowed"), "{alone}");
+}
