@@ -83,6 +83,11 @@ fn main() -> ExitCode {
     }
 }
 
+fn fit(arguments: &[&str]) -> Result<(), ChoreFailure> {
+    let build = ["run", "--release", "--package", "skillcue-select", "--example", "fit", "--"];
+    run(cargo().args(build).args(arguments))
+}
+
 fn bench(arguments: &[&str]) -> Result<(), ChoreFailure> {
     let build = [
         "run",

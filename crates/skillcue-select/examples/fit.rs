@@ -2,9 +2,9 @@
 //!
 //! Over 500 lines: one program that reads top to bottom, of use to developers only.
 //!
-//! DATA has a directory for each set, with `skills.jsonl` ({id, name, description, body?}), `queries.jsonl` ({query,
-//! relevant: [ids]}) and `negatives.jsonl` ({query, not_relevant: [ids]} or {query, none: true}), and may have
-//! `wild.jsonl.gz` ({name, file}): skills that no message is about, to fit among many. A set without bodies is used for
+//! DATA has a directory for each set, with `skills.jsonl` (`{id, name, description, body?}`), `queries.jsonl` (`{query,
+//! relevant: [ids]}`) and `negatives.jsonl` (`{query, not_relevant: [ids]}` or `{query, none: true}`), and may have
+//! `wild.jsonl.gz` (`{name, file}`): skills that no message is about, to fit among many. A set without bodies is used for
 //! the weights of skills without bodies.
 //!
 //! Ranks are fitted by a softmax over the candidates of each message, the gate and the names by logistic regression on
@@ -13,7 +13,12 @@
 //! `crates/skillcue-select/src/relevance/weights.rs` and prints what each kind of evidence gives.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program for developers")]
-#![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts of some thousand messages")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of some thousand messages"
+)]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;

@@ -15,6 +15,8 @@ use crate::{
 /// How many hits of either side are combined, at least: one that both have may rank low in each.
 const MIN_DEPTH: usize = 32;
 
+/// With more triggers than this, each counts for less: one that has all words of a language would fire for everything.
+const MAX_FULL_TRIGGERS: f32 = 20.0;
 /// From which part of the greatest rarity on a word is telling: about that of a word which one skill in fifty has.
 const TELLING: f32 = 0.5;
 
@@ -105,7 +107,8 @@ impl Selector {
         let beyond = matches.matched - matches.hits.len();
         let mut mentions: HashMap<usize, f32> = HashMap::new();
         matches.hits.retain_mut(|hit| {
-            let clear = weigh_triggers(hit, texts, turn.message);
+            let declared = u32::try_from(hit.skill).map_or(0, |skill| self.index.triggers(skill).len());
+            let clear = weigh_triggers(hit, texts, turn.message, declared);
             if clear > 0.0 {
                 mentions.insert(hit.skill, clear);
             }
@@ -163,9 +166,9 @@ fn declared(certainties: impl Iterator<Item = f32>) -> f32 {
     1.0 - certainties.map(|one| 1.0 - one).product::<f32>()
 }
 
-/// Weighs the triggers of a hit by how telling they are. Takes its name out of its triggers, and returns how clearly
+/// Weighs the triggers of a hit by how telling they are, and less the more of them it has declared, `count`. Takes its name out of its triggers, and returns how clearly
 /// the message has it: 0, not at all; 1, as it is written or in rare words; 2, in quotation marks or beside "skill".
-fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
+fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str, count: usize) -> f32 {
     if hit.mention == Some(Mention::Sigil) {
         (hit.certainty, hit.likelihood) = (1.0, 1.0);
         return 0.0;
@@ -179,8 +182,10 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
             clear = clear.max(clarity(reason, &name, texts, message));
         }
         // A name of one word is a keyword in `keyword` mode only.
-        !is_mention && !(reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
+        !(is_mention || reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
     });
+    #[expect(clippy::cast_precision_loss, reason = "a count of triggers")]
+    let few = (MAX_FULL_TRIGGERS / count.max(1) as f32).min(1.0);
     // One skill in thirty among a thousand may have it.
     let rare = |reason: &Reason| (reason.score / weight(reason.kind) / TELLING).min(1.0);
     let telling = |reason: &Reason| {
@@ -196,7 +201,7 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str) -> f32 {
             ReasonKind::Nearby => NEARBY_SHARE,
             ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
         };
-        certainty * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
+        certainty * few * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
     };
     hit.certainty = declared(hit.reasons.iter().map(telling));
     hit.confidence = hit.certainty;

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_bounded() {
+    fn texts_and_paths_are_bounded() {
         let mut since = TurnProgress::default();
         for number in 0..100 {
             since = since.words("ä".repeat(MAX_TEXT)).touched([format!("{number}.txt")]);

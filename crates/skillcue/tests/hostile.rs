@@ -313,7 +313,6 @@ fn a_skill_with_the_keywords_of_all_others_loses() {
 
 /// Issue 18.
 #[test]
-#[ignore = "the selection does not weigh a trigger by how many the skill declares: `always` wins 22 of 30 messages"]
 fn a_skill_with_five_hundred_common_triggers_loses() {
     assert_loses(triggered());
 }

@@ -183,6 +183,7 @@ impl MessageTerms {
 
 impl Evidence {
     /// Returns the highest of each kind of two.
+    #[must_use]
     pub fn greatest(self, other: Evidence) -> Evidence {
         Evidence {
             short: self.short.max(other.short),

@@ -99,7 +99,9 @@ impl MessageTerms {
             found[at].request |= in_request(token.span.start);
         });
         if found.iter().filter(|term| term.request).count() < 2 {
-            found.iter_mut().for_each(|term| term.request = true);
+            for term in &mut found {
+                term.request = true;
+            }
         }
         let sum = |of: &dyn Fn(&&MessageTerm) -> bool| found.iter().filter(of).map(|term| term.idf).sum::<f32>();
         let mut message = MessageTerms {
@@ -132,7 +134,7 @@ impl MessageTerms {
         for (a, b) in pairs {
             let (Some(a), Some(b)) = (message.at.get(&a), message.at.get(&b)) else { continue };
             if message.pairs.len() < MAX_PAIRS {
-                message.pairs.push((*a, *b, (idf(*a) + idf(*b)) / 2.0));
+                message.pairs.push((*a, *b, f32::midpoint(idf(*a), idf(*b))));
             }
         }
         message.pair_total = message.pairs.iter().map(|pair| pair.2).sum();

@@ -155,7 +155,7 @@ impl TextIndex {
         }
         let whole = self.long.as_ref().unwrap_or(&self.short);
         let all = self.len() as f64 + IMAGINED_SKILLS;
-        let rarity_of = |key: u32| rarity(all, whole.count(key) as f64);
+        let rarity_of = |key: u32| rarity(all, f64::from(whole.count(key)));
         let message = MessageTerms::of(message, &mut scratch.tokenizer, rarity(all, 0.0), rarity_of);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, 0, count, &usable);

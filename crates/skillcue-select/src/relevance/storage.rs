@@ -207,14 +207,14 @@ impl TextIndex {
         let lookalikes = LookalikesStore::stored(parts.collect::<Vec<_>>().try_into().ok()?);
         (names.len() == count && body_keys.len() == count).then_some(TextIndex {
             skills,
-            names,
             body_keys,
+            names,
             short,
             long,
             name,
+            has_bodies,
             lookalikes,
             profiles,
-            has_bodies,
             damaged,
         })
     }
