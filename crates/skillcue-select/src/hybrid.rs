@@ -108,7 +108,14 @@ impl Selector {
         let mut mentions: HashMap<usize, f32> = HashMap::new();
         matches.hits.retain_mut(|hit| {
             let declared = u32::try_from(hit.skill).map_or(0, |skill| self.index.triggers(skill).len());
-            let clear = weigh_triggers(hit, texts, turn.message, declared);
+            // The front matter is read only where a keyword is the name.
+            let is_name =
+                |reason: &Reason| reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&hit.name);
+            let is_keyword = hit.reasons.iter().any(is_name)
+                && catalog.all().get(hit.skill).is_some_and(|skill| {
+                    skill.manifest().triggers().keywords.iter().any(|keyword| keyword.eq_ignore_ascii_case(&hit.name))
+                });
+            let clear = weigh_triggers(hit, texts, turn.message, declared, is_keyword);
             if clear > 0.0 {
                 mentions.insert(hit.skill, clear);
             }
@@ -168,7 +175,7 @@ fn declared(certainties: impl Iterator<Item = f32>) -> f32 {
 
 /// Weighs the triggers of a hit by how telling they are, and less the more of them it has declared, `count`. Takes its name out of its triggers, and returns how clearly
 /// the message has it: 0, not at all; 1, as it is written or in rare words; 2, in quotation marks or beside "skill".
-fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str, count: usize) -> f32 {
+fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str, count: usize, is_keyword: bool) -> f32 {
     if hit.mention == Some(Mention::Sigil) {
         (hit.certainty, hit.likelihood) = (1.0, 1.0);
         return 0.0;
@@ -181,8 +188,8 @@ fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str, count: usize)
         if is_mention {
             clear = clear.max(clarity(reason, &name, texts, message));
         }
-        // A name of one word is a keyword in `keyword` mode only.
-        !(is_mention || reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
+        // A name of one word is a keyword in `keyword` mode only, unless it is declared as one.
+        !(is_mention || !is_keyword && reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
     });
     #[expect(clippy::cast_precision_loss, reason = "a count of triggers")]
     let few = (MAX_FULL_TRIGGERS / count.max(1) as f32).min(1.0);

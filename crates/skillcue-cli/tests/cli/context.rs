@@ -275,9 +275,9 @@ fn policies() {
       </skill>
     </available_skills>
 
-    [Skills that may fit: pdf (words "pdf"). `load_skill` gives one by its id.]
+    [Skills that may fit: pdf (keyword "pdf"). `load_skill` gives one by its id.]
     --- stderr
-    tier 2 · 3 of 3 skills listed, 1 in the turn · 265 tokens instead of 98 (+170.4 %) · [TIME]
+    tier 3 · 3 of 3 skills listed, 1 in the turn · 265 tokens instead of 98 (+170.4 %) · [TIME]
     "#);
     let hint = sandbox.isolated(&["context", "--policy", "hint", "--json", "open the pdf"]).json();
     let catalog =

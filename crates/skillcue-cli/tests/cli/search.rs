@@ -51,7 +51,10 @@ fn programs_get_every_documented_key() {
     let reason = &json["hits"][0]["reasons"][0];
     assert_snapshot!(keys(reason), @"kind score span text trigger");
     assert_eq!((&json["hits"][0]["name"], &json["matched"]), (&"pdf".into(), &1.into()));
-    assert_eq!((&reason["kind"], &reason["trigger"], &reason["text"]), (&"text".into(), &"pdf".into(), &"pdf".into()));
+    assert_eq!(
+        (&reason["kind"], &reason["trigger"], &reason["text"]),
+        (&"keyword".into(), &"pdf".into(), &"pdf".into())
+    );
     assert_eq!((&reason["span"]["start"], &reason["span"]["end"]), (&9.into(), &12.into()));
     let confidence = json["hits"][0]["confidence"].as_f64().unwrap();
     assert!((0.0..=1.0).contains(&confidence), "{json}");
