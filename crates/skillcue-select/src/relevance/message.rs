@@ -19,6 +19,8 @@ pub(crate) const MAX_TERMS: usize = 128;
 const LONG_REQUEST: usize = 600;
 const REQUEST_HEAD: usize = 400;
 const REQUEST_TAIL: usize = 200;
+/// A quotation of at most so many characters, with its marks, is part of the request.
+const SHORT_QUOTATION: usize = 41;
 /// The worth of a number beside a word of its rarity.
 const NUMBER_WEIGHT: f32 = 0.25;
 /// In how many characters of a message triples are looked for.
@@ -188,13 +190,16 @@ pub(crate) fn triples(text: &str) -> impl Iterator<Item = u16> {
 fn request(text: &str) -> Vec<Range<usize>> {
     static PAYLOAD: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
-            r#"(?s)```.*?(?:```|$)|https?://\S+|[~.]?/?(?:[\w.-]+/)+[\w.-]*|\b[\w-]+\.[a-z]{1,5}\b|["“「][^"”」]{40,}["”」]"#,
+            r#"(?s)```.*?(?:```|$)|https?://[^ \t\r\n]+|[~.]?/?(?:[A-Za-z0-9_.-]+/)+[A-Za-z0-9_.-]*|(?-u:\b)[A-Za-z0-9_-]+\.[a-z]{1,5}(?-u:\b)|["“「][^"”」]+["”」]"#,
         )
         .ok()
     });
     let mut parts = Vec::new();
     let mut start = 0;
     for found in PAYLOAD.as_ref().into_iter().flat_map(|payload| payload.find_iter(text)) {
+        if found.as_str().starts_with(['"', '“', '「']) && found.as_str().chars().nth(SHORT_QUOTATION).is_none() {
+            continue;
+        }
         parts.push(start..found.start());
         start = found.end();
     }
@@ -217,7 +222,41 @@ fn request(text: &str) -> Vec<Range<usize>> {
 /// Returns whether a message asks what something is, or for an explanation.
 fn is_question(text: &str) -> bool {
     static QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)^\s*(?:what(?:'s|’s|\s+is|\s+are|\s+does)\b|why\b|who\b|explain\b|tell me\b|difference\b|is\s|are\s|does\s)|^\s*(?:qual|quali|quante?|quanti|che cos|cos'è|perché|qué es|cuál|cuánt|por qué|qu'est|quel|pourquoi|was ist|warum|что такое|почему)\b|是什么|什么是|为什么|有什么区别|란 무엇|뭐야|무엇인|설명해|とは何|って何").ok()
+        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:what(?:'s|’s| +is| +are| +does)|why|who|explain|tell me|difference|is|are|does|quali?|quante?|quanti|che cos.?è|cos['’]è|perché|qué es|cuál|cuánt[ao]s?|por qué|qu['’]est.ce|quel|quelle|pourquoi|was ist|warum|что такое|почему)(?:[^a-zà-ÿа-я]|$))|是什么|什么是|为什么|有什么区别|란 무엇|뭐야|무엇인|설명해|とは何|って何").ok()
     });
     QUESTION.as_ref().is_some_and(|question| question.is_match(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_about_a_topic_are_recognised() {
+        for question in [
+            "What is Elastic Beanstalk?",
+            "what's new",
+            "Why does it fail",
+            "Qual è la differenza?",
+            "Perché no?",
+            "什么是 RAG",
+        ] {
+            assert!(is_question(question), "{question}");
+        }
+        for request in ["Whatever fits", "Whose file is it", "issue an invoice", "Fill in form.pdf", "aresenal", ""] {
+            assert!(!is_question(request), "{request}");
+        }
+    }
+
+    #[test]
+    fn requests_are_apart_from_what_they_carry_along() {
+        let of = |text: &str| request(text).into_iter().map(|range| text[range].to_owned()).collect::<String>();
+        assert_eq!(of("Sum up report.pdf and src/main.rs, see https://x.y/z please"), "Sum up  and , see  please");
+        assert_eq!(of("Fix this: ```rust\nlet x = 1;\n``` now"), "Fix this:  now");
+        assert_eq!(of("Say \"hello there\" twice"), "Say \"hello there\" twice");
+        let long = format!("Translate “{}” for me", "many words ".repeat(9));
+        assert_eq!(of(&long), "Translate  for me");
+        let tail = format!("{}the end", "a ".repeat(500));
+        assert_eq!((of(&tail).len(), of(&tail).ends_with("the end")), (600, true));
+    }
 }

@@ -17,6 +17,8 @@ pub(crate) const BREAK: u32 = 0;
 pub(crate) const EXCLUDED: u32 = u32::MAX;
 /// The bit of terms that are several parts written together.
 const COMPOUND: u32 = 1 << 31;
+/// How long a code word is, at most.
+const MAX_CODE_CHARS: usize = 60;
 /// How long a part of a section is, in bytes, at most.
 const MAX_SECTION: usize = 2500;
 
@@ -96,7 +98,7 @@ pub(crate) fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn code_words(text: &str) -> Vec<u32> {
     static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
-            r"`([^`\n]{1,60})`|\b([A-Za-z]+[a-z][A-Z]\w*|[A-Z]{2,}[0-9a-z]\w*|\w+_\w+|[\w-]+\.[a-z]{1,5}\b|[A-Z]{2,}\b|[a-z]+[0-9]+\b)|(\.[a-z]{1,5}\b|--?[a-z][\w-]+)",
+            r"`([^`\n]+)`|(?-u:\b)([A-Za-z]+[a-z][A-Z][A-Za-z0-9_]*|[A-Z]{2,}[0-9a-z][A-Za-z0-9_]*|[A-Za-z0-9_]+_[A-Za-z0-9_]+|[A-Za-z0-9_-]+\.[a-z]{1,5}(?-u:\b)|[A-Z]{2,}(?-u:\b)|[a-z]+[0-9]+(?-u:\b))|(\.[a-z]{1,5}(?-u:\b)|--?[a-z][A-Za-z0-9_-]+)",
         )
         .ok()
     });
@@ -106,7 +108,7 @@ pub(crate) fn code_words(text: &str) -> Vec<u32> {
         let Some(word) = (1..4).find_map(|group| found.get(group)) else { continue };
         let word = word.as_str().to_lowercase();
         let word = word.trim_matches('.');
-        if word.is_empty() {
+        if word.is_empty() || word.chars().nth(MAX_CODE_CHARS).is_some() {
             continue;
         }
         add(word);
