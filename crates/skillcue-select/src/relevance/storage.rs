@@ -18,7 +18,7 @@ use crate::relevance::profile::ProfileStore;
 
 /// The format of the bytes. The magic changes whenever the layout does, or the terms of a text: stems, keys. The build
 /// counts because another one may read texts differently.
-const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext3", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext4", build: env!("CARGO_PKG_VERSION") };
 
 /// A function that reads some bytes of a stored index, by offset and length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
@@ -197,8 +197,7 @@ impl TextIndex {
         let skills = parts.next()?.numbers()?;
         let names = parts.next()?.wide()?;
         let body_keys = parts.next()?.wide()?;
-        let flags = parts.next()?.numbers()?;
-        let (has_long, has_bodies) = (flags.first() == Some(&1), flags.get(1) == Some(&1));
+        let [has_long, has_bodies] = <[u32; 2]>::try_from(parts.next()?.numbers()?).ok()?.map(|flag| flag == 1);
         let count = skills.len();
         let short = field(&mut parts, count)?;
         let name = field(&mut parts, count)?;
