@@ -107,15 +107,7 @@ impl Selector {
         let beyond = matches.matched - matches.hits.len();
         let mut mentions: HashMap<usize, f32> = HashMap::new();
         matches.hits.retain_mut(|hit| {
-            let declared = u32::try_from(hit.skill).map_or(0, |skill| self.index.triggers(skill).len());
-            // The front matter is read only where a keyword is the name.
-            let is_name =
-                |reason: &Reason| reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&hit.name);
-            let is_keyword = hit.reasons.iter().any(is_name)
-                && catalog.all().get(hit.skill).is_some_and(|skill| {
-                    skill.manifest().triggers().keywords.iter().any(|keyword| keyword.eq_ignore_ascii_case(&hit.name))
-                });
-            let clear = weigh_triggers(hit, texts, turn.message, declared, is_keyword);
+            let clear = self.weigh_triggers(hit, catalog, texts, turn.message);
             if clear > 0.0 {
                 mentions.insert(hit.skill, clear);
             }
@@ -161,6 +153,60 @@ impl Selector {
         matches.hits.truncate(limit);
         matches
     }
+
+    /// Weighs the triggers of a hit by how telling they are, and less where the skill has very many. Takes its name out of
+    /// its triggers, and returns how clearly the message has it: 0, not at all; 1, as it is written or in rare words; 2, in
+    /// quotation marks or beside "skill".
+    fn weigh_triggers(&self, hit: &mut Hit, catalog: &Catalog, texts: &TextIndex, message: &str) -> f32 {
+        if hit.mention == Some(Mention::Sigil) {
+            (hit.certainty, hit.likelihood) = (1.0, 1.0);
+            return 0.0;
+        }
+        let mut clear: f32 = 0.0;
+        hit.mention = None;
+        let name = hit.name.clone();
+        // The front matter is read only where a keyword is the name.
+        let is_declared = || {
+            let skill = catalog.all().get(hit.skill);
+            skill.is_some_and(|skill| {
+                skill.manifest().triggers().keywords.iter().any(|it| it.eq_ignore_ascii_case(&name))
+            })
+        };
+        hit.reasons.retain(|reason| {
+            let is_mention = reason.kind == ReasonKind::Mention;
+            if is_mention {
+                clear = clear.max(clarity(reason, &name, texts, message));
+            }
+            // A name of one word is a keyword in `keyword` mode only, unless it is declared as one.
+            let is_name = reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name);
+            !(is_mention || is_name && !is_declared())
+        });
+        let count = u32::try_from(hit.skill).map_or(0, |skill| self.index.triggers(skill).len());
+        #[expect(clippy::cast_precision_loss, reason = "a count of triggers")]
+        let few = (MAX_FULL_TRIGGERS / count.max(1) as f32).min(1.0);
+        // One skill in thirty among a thousand may have it.
+        let rare = |reason: &Reason| (reason.score / weight(reason.kind) / TELLING).min(1.0);
+        let telling = |reason: &Reason| {
+            let words = if reason.kind == ReasonKind::Pattern { &reason.text } else { &reason.trigger };
+            let telling = (texts.telling(words).0 / TELLING).min(1.0);
+            let certainty = match reason.kind {
+                ReasonKind::Phrase => 0.85 * telling,
+                ReasonKind::Pattern => 0.8 * telling,
+                ReasonKind::Keyword => 0.68 * telling,
+                ReasonKind::Verb => 0.5 * telling,
+                ReasonKind::File => 0.75 * rare(reason),
+                ReasonKind::Language => 0.68 * rare(reason),
+                ReasonKind::Nearby => NEARBY_SHARE,
+                ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
+            };
+            certainty * few * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
+        };
+        hit.certainty = declared(hit.reasons.iter().map(telling));
+        hit.confidence = hit.certainty;
+        hit.likelihood = hit.certainty;
+        hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
+        clear
+    }
 }
 
 /// The share of the lesser evidence that counts beside the greater.
@@ -171,50 +217,6 @@ const NEARBY_SHARE: f32 = 0.3;
 /// Returns the certainty that several triggers give together.
 fn declared(certainties: impl Iterator<Item = f32>) -> f32 {
     1.0 - certainties.map(|one| 1.0 - one).product::<f32>()
-}
-
-/// Weighs the triggers of a hit by how telling they are, and less the more of them it has declared, `count`. Takes its name out of its triggers, and returns how clearly
-/// the message has it: 0, not at all; 1, as it is written or in rare words; 2, in quotation marks or beside "skill".
-fn weigh_triggers(hit: &mut Hit, texts: &TextIndex, message: &str, count: usize, is_keyword: bool) -> f32 {
-    if hit.mention == Some(Mention::Sigil) {
-        (hit.certainty, hit.likelihood) = (1.0, 1.0);
-        return 0.0;
-    }
-    let mut clear: f32 = 0.0;
-    hit.mention = None;
-    let name = hit.name.clone();
-    hit.reasons.retain(|reason| {
-        let is_mention = reason.kind == ReasonKind::Mention;
-        if is_mention {
-            clear = clear.max(clarity(reason, &name, texts, message));
-        }
-        // A name of one word is a keyword in `keyword` mode only, unless it is declared as one.
-        !(is_mention || !is_keyword && reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name))
-    });
-    #[expect(clippy::cast_precision_loss, reason = "a count of triggers")]
-    let few = (MAX_FULL_TRIGGERS / count.max(1) as f32).min(1.0);
-    // One skill in thirty among a thousand may have it.
-    let rare = |reason: &Reason| (reason.score / weight(reason.kind) / TELLING).min(1.0);
-    let telling = |reason: &Reason| {
-        let words = if reason.kind == ReasonKind::Pattern { &reason.text } else { &reason.trigger };
-        let telling = (texts.telling(words).0 / TELLING).min(1.0);
-        let certainty = match reason.kind {
-            ReasonKind::Phrase => 0.85 * telling,
-            ReasonKind::Pattern => 0.8 * telling,
-            ReasonKind::Keyword => 0.68 * telling,
-            ReasonKind::Verb => 0.5 * telling,
-            ReasonKind::File => 0.75 * rare(reason),
-            ReasonKind::Language => 0.68 * rare(reason),
-            ReasonKind::Nearby => NEARBY_SHARE,
-            ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent => 0.0,
-        };
-        certainty * few * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
-    };
-    hit.certainty = declared(hit.reasons.iter().map(telling));
-    hit.confidence = hit.certainty;
-    hit.likelihood = hit.certainty;
-    hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
-    clear
 }
 
 /// Returns whether a reason is about words of a message. Without a range, they are in an earlier one.

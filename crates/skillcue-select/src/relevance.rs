@@ -1,12 +1,9 @@
 //! Text relevance: which skills' texts have the subject of a message.
 //!
-//! Three BM25 indexes, over the name with the description, over that with the body, and over the name alone, are added,
-//! each divided by the standard deviation of its scores for this message. Words are stemmed, weak words count
-//! half, and so do synonyms and guesses at misspelt words. Subjects that a description excludes are left out of it.
-//!
-//! Confidence comes from the raw scores, not from the standardised ones, which lose how much of the message was
-//! explained at all. The numbers here were fitted on labelled messages to two collections of skills, with
-//! cross-validation.
+//! Three BM25 indexes, over the name with the description, over that with the body, and over the name alone, find the
+//! candidates. Words are stemmed, weak words count half, and so do synonyms and guesses at misspelt words. Subjects that a
+//! description excludes are left out of it. Of each candidate the texts are then read in their order, and the evidence of
+//! all kinds is added up by weights that were learned from labelled messages; learned, too, is how sure the result is.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -38,5 +35,6 @@ pub use bodies::{BodyTerms, DocTerms, body_key};
 pub use evidence::Evidence;
 pub use fusion::MessageFacts;
 pub use index::{SkillDocument, TextIndex};
+pub use language::language_of;
 pub use ranking::{EvidencePart, Meaning, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
 pub use storage::ReadAt;

@@ -47,12 +47,6 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Returns whether it counts as a match: a trigger or a mention always does, text relevance only from the certainty
-    /// `least` on; nearby files and recent use never do.
-    pub fn is_sure(&self, least: f32) -> bool {
-        !self.is_by_text_alone() || self.certainty >= least
-    }
-
     /// Returns whether it has neither a trigger nor a mention as a reason, so that its certainty decides whether it is
     /// a match.
     pub fn is_by_text_alone(&self) -> bool {

@@ -10,7 +10,6 @@
 
 mod comparison;
 mod figures;
-mod language;
 mod outcome;
 mod set;
 
@@ -138,7 +137,7 @@ impl Evaluation {
         let mut sweep = vec![Tally::default(); eagernesses.len() - 1];
         for (case, outcome) in cases.iter().zip(&outcomes) {
             all.add(case, outcome, 0);
-            let lang = case.lang.clone().unwrap_or_else(|| language::of(&case.query).to_owned());
+            let lang = case.lang.clone().unwrap_or_else(|| skillcue_select::language_of(&case.query).to_owned());
             by_language.entry(lang).or_default().add(case, outcome, 0);
             for (at, tally) in sweep.iter_mut().enumerate() {
                 tally.add(case, outcome, at + 1);

@@ -1,35 +1,14 @@
 //! Re-selection during a turn: the skills that fit what has happened since the message.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::json;
 use skillcue::disclose::hint_line;
 use skillcue::select::TurnProgress;
 use skillcue::{Hit, Mode, Request, Session, Skillcue};
 
-fn write(dir: &Path, name: &str, fields: &str, body: &str) -> std::io::Result<()> {
-    fs::create_dir_all(dir.join(name))?;
-    fs::write(dir.join(name).join("SKILL.md"), format!("---\nname: {name}\n{fields}---\n{body}\n"))
-}
+#[path = "support/three_skills.rs"]
+mod three_skills;
 
-const FORMS: &str = "description: Fills in tax forms. Use when a form has to be filled in.\nmetadata:\n  triggers:\n    \
-                     files: ['*.pdf']\n";
-const HIKES: &str = "description: Plans hikes in the Alps. Use when someone wants to go hiking.\nmetadata:\n  \
-                     triggers:\n    keywords: [hike]\n";
-const INVOICES: &str = "description: Writes invoices and reminders for customers. Use for unpaid invoices.\n";
-
-fn tree() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a directory for skills");
-    for (name, fields) in [("forms", FORMS), ("hikes", HIKES), ("invoices", INVOICES)] {
-        write(dir.path(), name, fields, "Do it well.").expect("a skill");
-    }
-    dir
-}
-
-fn skills(dir: &Path) -> Skillcue {
-    Skillcue::builder().skills_dir(dir).build().expect("the skills")
-}
+use three_skills::*;
 
 fn names(hits: &[Hit]) -> Vec<&str> {
     hits.iter().map(|hit| hit.name.as_str()).collect()

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::relevance::evidence::MAX_PAIRS;
-use crate::relevance::language::MessageLanguage;
+use crate::relevance::language::FunctionWords;
 use crate::relevance::sequence::{code_words, key, number};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{key_of, stem};
@@ -76,7 +76,7 @@ impl MessageTerms {
     /// Takes a message apart. `rarity` returns that of a term, by its key.
     pub(crate) fn of(text: &str, tokenizer: &mut Tokenizer, unit: f32, rarity: impl Fn(u32) -> f32) -> MessageTerms {
         let text = head(text, MAX_MESSAGE);
-        let language = MessageLanguage::of(text);
+        let function_words = FunctionWords::of(text);
         let request = request(text);
         let in_request = |at: usize| request.iter().any(|range| range.contains(&at));
         let mut found: Vec<MessageTerm> = Vec::new();
@@ -84,7 +84,7 @@ impl MessageTerms {
         // The terms in order, without compounds.
         let mut order: Vec<u32> = Vec::new();
         tokenizer.each(text, &mut |token| {
-            if language.is_function(&text[token.span.clone()].to_lowercase()) {
+            if function_words.has(&text[token.span.clone()].to_lowercase()) {
                 return;
             }
             let (key, compound) = key(number(&token));
@@ -141,13 +141,10 @@ impl MessageTerms {
         }
         message.pair_total = message.pairs.iter().map(|pair| pair.2).sum();
         message.triples = vec![0; 1024];
-        let mut set = std::mem::take(&mut message.triples);
-        for triple in triples(&text[..text.floor_char_boundary(MAX_TRIPLES)]) {
-            let (word, bit) = (usize::from(triple >> 6), 1 << (triple & 63));
-            message.triple_count += usize::from(set[word] & bit == 0);
-            set[word] |= bit;
+        for triple in triples(head(text, MAX_TRIPLES)) {
+            message.triples[usize::from(triple >> 6)] |= 1 << (triple & 63);
         }
-        message.triples = set;
+        message.triple_count = message.triples.iter().map(|word| word.count_ones() as usize).sum();
         message
     }
 

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 
 use crate::relevance::field::spread;
 use crate::relevance::index::TextIndex;
-use crate::relevance::language::MessageLanguage;
+use crate::relevance::language::FunctionWords;
 use crate::relevance::lookalikes::LookalikeScratch;
 use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
@@ -89,10 +89,10 @@ impl TextQuery {
 fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u32> = HashTable::new();
-    let language = MessageLanguage::of(text);
+    let function_words = FunctionWords::of(text);
     tokenizer.each(text, &mut |token| {
         let key = token.key;
-        if language.is_function(&text[token.span.clone()].to_lowercase()) {
+        if function_words.has(&text[token.span.clone()].to_lowercase()) {
             return;
         }
         if seen.find(spread(key), |seen| *seen == key).is_none() {

@@ -123,16 +123,21 @@ impl TextIndex {
     /// Returns how telling some words are among the texts, in units of a word that no skill has: all of them together,
     /// at most 1, and the least telling one. Stop words tell nothing.
     pub(crate) fn telling(&self, words: &str) -> (f32, f32) {
-        let whole = self.long.as_ref().unwrap_or(&self.short);
-        let all = self.len() as f64 + IMAGINED_SKILLS;
         let (mut sum, mut least) = (0.0, f32::INFINITY);
         Tokenizer::default().each(words, &mut |token| {
             if !token.compound {
-                let share = rarity(all, f64::from(whole.count(token.key))) / rarity(all, 0.0);
+                let share = self.rarity(Some(token.key)) / self.rarity(None);
                 (sum, least) = (sum + share, least.min(share));
             }
         });
         (sum.min(1.0), if least.is_finite() { least } else { 0.0 })
+    }
+
+    /// Returns the rarity of a term among the whole texts; of one that no skill has, without a key.
+    fn rarity(&self, key: Option<u32>) -> f32 {
+        let whole = self.long.as_ref().unwrap_or(&self.short);
+        let having = key.map_or(0, |key| whole.count(key));
+        rarity(self.len() as f64 + IMAGINED_SKILLS, f64::from(having))
     }
 
     fn skill(&self, document: usize) -> usize {
@@ -154,9 +159,8 @@ impl TextIndex {
             self.add_field_scores(scratch, query, number, lists);
         }
         let whole = self.long.as_ref().unwrap_or(&self.short);
-        let all = self.len() as f64 + IMAGINED_SKILLS;
-        let rarity_of = |key: u32| rarity(all, f64::from(whole.count(key)));
-        let message = MessageTerms::of(message, &mut scratch.tokenizer, rarity(all, 0.0), rarity_of);
+        let rarity_of = |key: u32| self.rarity(Some(key));
+        let message = MessageTerms::of(message, &mut scratch.tokenizer, self.rarity(None), rarity_of);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, 0, count, &usable);
         documents.extend(self.best(scratch, 1, count, &usable));

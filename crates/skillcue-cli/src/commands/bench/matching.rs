@@ -59,12 +59,7 @@ pub(super) fn measure(
     say(&format!("{count} skills: the index over triggers"));
     bench.index(report)?;
     say(&format!("{count} skills: messages"));
-    let skills = Skillcue::builder()
-        .skills_dir(tree.root())
-        .mode(Mode::Keyword)
-        .match_cache(0)
-        .build()
-        .map_err(io::Error::other)?;
+    let skills = by_keywords(tree.root())?;
     skills.prepare();
     let times = MESSAGES.map(|(words, number)| bench.messages(&skills, words, number, report));
     bench.always_run(report)?;
@@ -75,12 +70,7 @@ pub(super) fn measure(
     if count <= 100 {
         say(&format!("{count} skills: messages, with bodies as they are in the wild"));
         let tree = self::tree(dir, count, BodyLength::Wild)?;
-        let skills = Skillcue::builder()
-            .skills_dir(tree.root())
-            .mode(Mode::Keyword)
-            .match_cache(0)
-            .build()
-            .map_err(io::Error::other)?;
+        let skills = by_keywords(tree.root())?;
         skills.prepare();
         let (words, number) = MESSAGES[0];
         let whole = bench.disclose(&skills, words, number);
@@ -121,6 +111,12 @@ struct Matching<'b> {
     count: usize,
     rounds: usize,
     dir: &'b Path,
+}
+
+/// Returns the skills of a directory, matched by keywords, every message anew.
+fn by_keywords(root: &Path) -> io::Result<Skillcue> {
+    let builder = Skillcue::builder().skills_dir(root).mode(Mode::Keyword).match_cache(0);
+    builder.build().map_err(io::Error::other)
 }
 
 impl Matching<'_> {
