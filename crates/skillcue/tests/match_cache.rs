@@ -12,7 +12,6 @@ fn counts(skills: &Skillcue) -> (usize, u64, u64) {
     (stats.size, stats.hits, stats.misses)
 }
 
-/// M-11.
 #[test]
 fn a_message_that_comes_again_is_matched_once() {
     let dir = tree();
@@ -26,7 +25,6 @@ fn a_message_that_comes_again_is_matched_once() {
     assert_eq!(counts(&skills), (1, 4, 1));
 }
 
-/// M-11.
 #[test]
 fn whatever_matching_depends_on_makes_another_entry() {
     let dir = tree();
@@ -52,7 +50,6 @@ fn whatever_matching_depends_on_makes_another_entry() {
     }
 }
 
-/// M-11.
 #[test]
 fn a_change_of_a_skill_or_of_the_indexes_empties_the_cache() {
     let dir = tree();
@@ -75,7 +72,6 @@ fn a_change_of_a_skill_or_of_the_indexes_empties_the_cache() {
     assert_eq!(counts(&skills), (1, 1, 4), "with bodies the ranking may differ");
 }
 
-/// M-11.
 #[test]
 fn the_cache_is_bounded_and_can_be_switched_off() {
     let dir = tree();

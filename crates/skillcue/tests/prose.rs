@@ -98,6 +98,7 @@ fn prose_is_plain() {
     files.sort();
     assert!(files.len() > 600, "only {} files were found", files.len());
     let (mut bare, mut persons, mut names, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut ids = Vec::new();
     for file in &files {
         let name = file.strip_prefix(&root).unwrap().display();
         let text = fs::read_to_string(file).unwrap();
@@ -107,6 +108,9 @@ fn prose_is_plain() {
             let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
             if !in_doc && doc.is_some_and(is_bare) {
                 bare.push(format!("{name}:{number}"));
+            }
+            if doc.is_some_and(is_bare_id) {
+                ids.push(format!("{name}:{number}"));
             }
             in_doc = doc.is_some();
             if line.starts_with("//") {
@@ -129,11 +133,18 @@ fn prose_is_plain() {
     check("comment lines have a person for a program", &persons, MAX_PERSONS);
     check("names of tests are no statement", &names, MAX_BARE_NAMES);
     check("texts have a person for a program", &texts, MAX_PERSONS_IN_TEXTS);
+    check("comments are the id of a requirement without the rule", &ids, 0);
 }
 
 fn check(what: &str, found: &[String], limit: usize) {
     let shown = &found[..found.len().min(MAX_SHOWN)];
     assert!(found.len() <= limit, "{} {what}, at most {limit} may:\n{}", found.len(), shown.join("\n"));
+}
+
+/// Returns whether a comment is nothing but an id, as of a requirement: a letter, a hyphen, a number.
+fn is_bare_id(line: &str) -> bool {
+    let id = line.trim().trim_end_matches('.').split_once('-');
+    id.is_some_and(|(kind, number)| kind.len() == 1 && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns whether the first line of a doc comment begins without a subject.

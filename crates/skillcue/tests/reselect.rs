@@ -16,7 +16,6 @@ fn names(hits: &[Hit]) -> Vec<&str> {
 
 const NOTHING: &[&str] = &[];
 
-/// M-12.
 #[test]
 fn a_touched_file_names_the_skill_for_it_once() {
     let dir = tree();
@@ -39,7 +38,6 @@ fn a_touched_file_names_the_skill_for_it_once() {
     assert!(skills.reselect(&request, &since, NOTHING).is_empty(), "it is in the context");
 }
 
-/// M-12.
 #[test]
 fn the_words_of_the_model_count_for_less() {
     let dir = tree();
@@ -56,7 +54,6 @@ fn the_words_of_the_model_count_for_less() {
     }
 }
 
-/// M-12.
 #[test]
 fn skills_that_models_may_not_see_are_never_named() {
     let dir = tree();
@@ -70,7 +67,6 @@ fn skills_that_models_may_not_see_are_never_named() {
     assert!(hits.is_empty(), "{hits:?}");
 }
 
-/// M-12.
 #[test]
 fn at_most_three_are_named() {
     let dir = tempfile::tempdir().expect("a directory for skills");

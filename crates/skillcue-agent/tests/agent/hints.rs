@@ -75,7 +75,6 @@ fn hints(messages: &[Message]) -> Vec<String> {
 
 const PDF: &str = "[Skills that may fit: forms (file \"inbox/tax.pdf\"). `load_skill` gives one by its id.]";
 
-/// M-12.
 #[tokio::test]
 async fn a_file_that_a_tool_touches_names_its_skill_in_the_next_request() {
     for api in APIS {
@@ -107,7 +106,6 @@ async fn a_file_that_a_tool_touches_names_its_skill_in_the_next_request() {
     }
 }
 
-/// M-12.
 #[tokio::test]
 async fn nothing_is_named_twice_and_there_are_two_hints_at_most() {
     let paths = ["a.pdf", "b.pdf", "a.pdf", "c.xlsx", "d.html", "e.csv"].map(|path| json!({ "path": path })).to_vec();
@@ -120,7 +118,6 @@ async fn nothing_is_named_twice_and_there_are_two_hints_at_most() {
     assert_eq!(hints(conversation.messages()).len(), 2);
 }
 
-/// M-12.
 #[tokio::test]
 async fn hints_can_be_switched_off_and_need_a_touched_file() {
     let pdf = || json!({"path": "a.pdf"});
@@ -140,7 +137,6 @@ async fn hints_can_be_switched_off_and_need_a_touched_file() {
     }
 }
 
-/// M-12.
 #[tokio::test]
 async fn a_skill_that_the_message_showed_is_not_named_again() {
     let house = house(Api::OpenAi, AgentOptions::default(), Policy::Inject, vec![json!({"path": "a.pdf"})]);

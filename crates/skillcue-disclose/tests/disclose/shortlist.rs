@@ -48,7 +48,6 @@ fn decisions(shown: &Disclosure) -> Vec<(&str, Decision)> {
     shown.skills.iter().map(|skill| (skill.name.as_str(), skill.decision)).collect()
 }
 
-/// D-13
 #[test]
 fn likely_skills_are_named_the_likeliest_first() {
     let house = three();
@@ -171,7 +170,6 @@ fn policies() {
     assert!(sure.turn.contains("pdf") && !sure.turn.contains("csv") && sure.tier == Tier::Documentation);
 }
 
-/// M-7
 #[test]
 fn a_fallback_is_for_messages_that_nothing_is_likely_for() {
     let house = three();
