@@ -144,6 +144,23 @@ mod tests {
     }
 
     #[test]
+    fn exclusions_are_read_in_other_languages_and_by_names_of_skills() {
+        check("制作海报。不要用于视频剪辑。", &["制作海报。", "", ""], &["不要用于视频剪辑。"]);
+        check(
+            "이미지를 올립니다. 명시적 요청에만 사용하며 generic PR 요청에는 적용하지 않습니다.",
+            &["이미지를 올립니다. 명시적 요청에만 사용하며 "],
+            &["generic PR 요청에는 적용하지 않습니다."],
+        );
+        check("Costruisce diete, non usare per ricette.", &["Costruisce diete"], &[", non usare per ricette."]);
+        check(
+            "Plans a study; choosing a test is statistical-analysis.",
+            &["Plans a study;"],
+            &[" choosing a test is statistical-analysis."],
+        );
+        check("Reads code as opposed to prose.", &["Reads code"], &[" as opposed to prose."]);
+    }
+
+    #[test]
     fn ordinary_text_stays_whole() {
         for text in
             ["", "Notes for meetings.", "For example, tables and charts.", "It does not crash. ever", "v1.2 of it"]
