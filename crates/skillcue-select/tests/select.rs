@@ -3,6 +3,8 @@
 
 #[path = "select/explanations.rs"]
 mod explanations;
+#[path = "select/hybrid.rs"]
+mod hybrid;
 #[path = "select/many.rs"]
 mod many;
 #[path = "select/properties.rs"]
