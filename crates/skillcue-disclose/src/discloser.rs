@@ -242,7 +242,8 @@ impl Discloser {
         let intent = if named { Intent::None } else { selection.intent };
         let sure = |(hit, _): &(&Hit, &Skill)| self.grade(hit, situation) == Grade::Body;
         let (sure, unsure): (Vec<_>, Vec<_>) = hits.into_iter().partition(sure);
-        let shortlist = Shortlist::of(self, situation, if sure.is_empty() { &unsure } else { &[] });
+        // A user who calls a skill by its name needs no other names.
+        let shortlist = Shortlist::of(self, situation, if named { &[] } else { &unsure });
         let tier = match intent {
             // With these policies documentation comes by `load_skill`; what there is to see of all skills is the list.
             Intent::All if self.config.policy != Policy::Inject => Tier::Registry,
@@ -289,12 +290,11 @@ impl Discloser {
                 TurnText { tier, text, skills: report_each(&why), overhead: None }
             }
             (Policy::Inject, Tier::Documentation) => {
-                let asked = match intent {
-                    Intent::All => DocumentationScope::All(self.first_visible(), &sure),
-                    _ => DocumentationScope::Matching(&sure),
-                };
-                let beyond = self.beyond(situation);
-                Documentation { discloser: self, situation, beyond }.write(&asked, &unsure)
+                let documentation = Documentation { discloser: self, situation, beyond: self.beyond(situation) };
+                match intent {
+                    Intent::All => documentation.write(&DocumentationScope::All(self.first_visible(), &sure)),
+                    _ => shortlist.beside(documentation.write(&DocumentationScope::Matching(&sure)), &unsure),
+                }
             }
             (Policy::Inject, Tier::Registry) => {
                 let text = self.registry().text.to_string();
@@ -357,7 +357,7 @@ impl Discloser {
     fn show_hidden(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> TurnText {
         let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| skill.is_for_models());
         let mut turn =
-            Documentation { discloser: self, situation, beyond: 0 }.write(&DocumentationScope::Matching(&hidden), &[]);
+            Documentation { discloser: self, situation, beyond: 0 }.write(&DocumentationScope::Matching(&hidden));
         if self.config.policy == Policy::Hint && !open.is_empty() {
             let hint = self.hint(situation, &open, unsure);
             turn.overhead = turn.overhead.map(|overhead| overhead + self.counter.count(&hint.text));

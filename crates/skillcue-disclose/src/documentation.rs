@@ -18,7 +18,7 @@ use crate::session::{SessionSkill, digest};
 use crate::{Decision, Tier};
 
 /// The tokens that headings and naming lines may take beyond the budget.
-const MAX_FREE_OVERHEAD: Tokens = Tokens(100);
+pub(crate) const MAX_FREE_OVERHEAD: Tokens = Tokens(100);
 /// The tokens that are kept for the line that names what was omitted, however long the headings are.
 const MIN_NAMING: Tokens = Tokens(30);
 /// The text in place of a body that is in context already.
@@ -58,7 +58,7 @@ impl BodyCandidate<'_> {
 }
 
 impl<'a> Documentation<'a> {
-    pub(crate) fn write(&self, asked: &DocumentationScope<'a>, unsure: &[(&Hit, &Skill)]) -> TurnText {
+    pub(crate) fn write(&self, asked: &DocumentationScope<'a>) -> TurnText {
         let config = &self.discloser.config;
         let most = if config.max_skills == 0 { usize::MAX } else { config.max_skills };
         let (candidates, rest): (Vec<BodyCandidate<'a>>, &[(&Hit, &Skill)]) = match asked {
@@ -79,9 +79,6 @@ impl<'a> Documentation<'a> {
         let others =
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
-        if !all {
-            skills.extend(unsure.iter().map(|(hit, _)| self.discloser.weak_match(hit, self.situation)));
-        }
         TurnText { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
     }
 

@@ -1,10 +1,11 @@
-//! The shortlist: skills that are likely to fit, though none is sure to, named with their briefs. The model decides.
+//! The shortlist: skills that are likely to fit, though not sure to, named with their briefs. The model decides.
 
 use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::{Grade, Hit};
 
 use crate::discloser::{Discloser, Situation, TurnText, breadcrumb, disclosed, hint_line, list_entry};
+use crate::documentation::MAX_FREE_OVERHEAD;
 use crate::report::DisclosedSkill;
 use crate::session::digest;
 use crate::skill_list::{ListStyle, shorten};
@@ -147,6 +148,31 @@ impl<'a> Shortlist<'a> {
             let overhead = Some(Tokens(tokens.0.saturating_sub(in_lines)));
             return TurnText { tier: Tier::Shortlist, text, skills, overhead };
         }
+    }
+
+    /// Names the candidates below the bodies of a turn: one of them may be right instead. Nothing is named that would
+    /// exceed the budget.
+    pub(crate) fn beside(&self, mut turn: TurnText, unsure: &[(&Hit, &Skill)]) -> TurnText {
+        let counter = self.discloser.counter;
+        let list =
+            (!self.candidates.is_empty()).then(|| self.write(unsure)).filter(|list| list.tier == Tier::Shortlist);
+        let Some(list) = list else {
+            turn.skills.extend(unsure.iter().map(|(hit, skill)| self.omitted(hit, skill)));
+            return turn;
+        };
+        let text = format!("\n\n{}", list.text);
+        let overhead = turn.overhead.unwrap_or_else(|| counter.count(&turn.text)) + counter.count(&text);
+        let bodies: Tokens = turn.skills.iter().map(|skill| skill.tokens).sum();
+        let most = self.discloser.config.max_total_tokens.map(|total| total + counter.reserve(MAX_FREE_OVERHEAD));
+        if most.is_some_and(|most| bodies + overhead > most) {
+            turn.skills.extend(self.report(unsure, &[]));
+            return turn;
+        }
+        turn.text.push_str(&text);
+        let named: Tokens = list.skills.iter().map(|skill| skill.tokens).sum();
+        turn.overhead = Some(Tokens(overhead.0.saturating_sub(named.0)));
+        turn.skills.extend(list.skills);
+        turn
     }
 
     /// Returns the lines that fit into `room` 64ths of a token.

@@ -36,6 +36,8 @@ const MIN_REPOSITORY: usize = 6;
 const RANKS: usize = RANK_PARTS.len();
 /// How many repositories messages that need no skill count as: their weight beside the others.
 const NONE_SOURCES: usize = 10;
+/// The certainty from which a body is shown.
+const BODY: f64 = 0.65;
 /// How much more a message counts that must not select a skill, when the gate is fitted.
 const MUST_NOT: f64 = 3.0;
 
@@ -536,22 +538,29 @@ fn print_curve(cases: &[Case]) {
         );
     }
     println!(
-        "  name threshold (body 0.68): right one shown or named | names on a message that needs none, share with none"
+        "  name threshold (body {BODY}): right one shown or named | if names stand beside bodies, too, and their number there | names on a message that needs none, share with none"
     );
     for threshold in [0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15] {
-        let named = |case: &Case| -> Vec<usize> {
-            let order = case.order();
-            if case.certainty >= 0.68 {
-                return order.into_iter().take(1).collect();
-            }
-            order.into_iter().zip(&case.likely).filter(|(_, likely)| **likely >= threshold).map(|(at, _)| at).collect()
+        let likely = |case: &Case| -> Vec<usize> {
+            let order = case.order().into_iter().zip(&case.likely);
+            order.filter(|(_, likely)| **likely >= threshold).map(|(at, _)| at).collect()
         };
-        let right = positives.iter().filter(|case| named(case).iter().any(|at| case.right[*at])).count();
+        let shown = |case: &Case| -> Option<usize> { first(case).filter(|_| case.certainty >= BODY) };
+        let named = |case: &Case| shown(case).map_or_else(|| likely(case), |at| vec![at]);
+        let all = |case: &Case| shown(case).into_iter().chain(likely(case)).collect::<Vec<_>>();
+        let share = |of: &dyn Fn(&Case) -> Vec<usize>| {
+            let right = positives.iter().filter(|case| of(case).iter().any(|at| case.right[*at])).count();
+            right as f64 / positives.len() as f64
+        };
+        let beside: Vec<usize> =
+            positives.iter().filter(|case| shown(case).is_some()).map(|case| likely(case).len().max(1) - 1).collect();
         let count: usize = none.iter().map(|case| named(case).len()).sum();
         let silent = none.iter().filter(|case| named(case).is_empty()).count();
         println!(
-            "  {threshold:.2}: {:.3} | {:.2}, {:.2}",
-            right as f64 / positives.len() as f64,
+            "  {threshold:.2}: {:.3} | {:.3}, {:.2} | {:.2}, {:.2}",
+            share(&named),
+            share(&all),
+            beside.iter().sum::<usize>() as f64 / beside.len().max(1) as f64,
             count as f64 / none.len().max(1) as f64,
             silent as f64 / none.len().max(1) as f64
         );

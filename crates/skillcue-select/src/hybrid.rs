@@ -1,11 +1,13 @@
 //! Hybrid selection: triggers and text relevance together.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use skillcue_catalog::Catalog;
 
 use crate::rank::weight;
 use crate::relevance::fusion::MAX_ONE_WORD as NOT_A_MATCH;
+use crate::relevance::refusal::refused;
 use crate::selector::RankedHits;
 use crate::{
     Hit, Meaning, Mention, Mode, Reason, ReasonKind, SearchContext, SelectOptions, Selection, Selector, TextHit,
@@ -106,8 +108,9 @@ impl Selector {
         let mut matches = self.by_triggers(catalog, turn, depth);
         let beyond = matches.matched - matches.hits.len();
         let mut mentions: HashMap<usize, f32> = HashMap::new();
+        let refused = refused(turn.message);
         matches.hits.retain_mut(|hit| {
-            let clear = self.weigh_triggers(hit, catalog, texts, turn.message);
+            let clear = self.weigh_triggers(hit, catalog, texts, turn.message, &refused);
             if clear > 0.0 {
                 mentions.insert(hit.skill, clear);
             }
@@ -157,7 +160,14 @@ impl Selector {
     /// Weighs the triggers of a hit by how telling they are, and less where the skill has very many. Takes its name out of
     /// its triggers, and returns how clearly the message has it: 0, not at all; 1, as it is written or in rare words; 2, in
     /// quotation marks or beside "skill".
-    fn weigh_triggers(&self, hit: &mut Hit, catalog: &Catalog, texts: &TextIndex, message: &str) -> f32 {
+    fn weigh_triggers(
+        &self,
+        hit: &mut Hit,
+        catalog: &Catalog,
+        texts: &TextIndex,
+        message: &str,
+        refused: &[Range<usize>],
+    ) -> f32 {
         if hit.mention == Some(Mention::Sigil) {
             (hit.certainty, hit.likelihood) = (1.0, 1.0);
             return 0.0;
@@ -173,6 +183,10 @@ impl Selector {
             })
         };
         hit.reasons.retain(|reason| {
+            let start = reason.span.as_ref().map(|span| span.start);
+            if start.is_some_and(|start| refused.iter().any(|range| range.contains(&start))) {
+                return false;
+            }
             let is_mention = reason.kind == ReasonKind::Mention;
             if is_mention {
                 clear = clear.max(clarity(reason, &name, texts, message));

@@ -24,6 +24,7 @@ mod negation;
 mod profile;
 mod query;
 mod ranking;
+pub(crate) mod refusal;
 mod search;
 mod sequence;
 mod storage;

@@ -1,4 +1,4 @@
-//! Likely skills, which are named where none is sure.
+//! Likely skills, which are named where they are not sure.
 
 use std::sync::Arc;
 
@@ -77,15 +77,35 @@ fn likely_skills_are_named_the_likeliest_first() {
     assert_eq!(session.remembered().count(), 0);
 }
 
+/// The skill whose body is shown may be the wrong one: others that are likely are named below it, within the budget, unless
+/// the user has called one.
 #[test]
-fn a_body_is_worth_more_than_names() {
+fn likely_skills_are_named_below_a_body() {
     let house = three();
-    let shown = show(&house, vec![likely(&house, "pdf", 0.95, 0.95), likely(&house, "csv", 0.3, 0.4)]);
+    let hits =
+        || vec![likely(&house, "pdf", 0.95, 0.95), likely(&house, "csv", 0.3, 0.4), likely(&house, "xml", 0.0, 0.0)];
+    let shown = show(&house, hits());
     assert_eq!(shown.tier, Tier::Documentation);
-    assert_eq!(decisions(&shown), [("pdf", Decision::Included), ("csv", Decision::Omitted)]);
-    assert!(!shown.turn.contains("csv"), "{}", shown.turn);
+    assert_eq!(decisions(&shown), [("pdf", Decision::Included), ("csv", Decision::Named), ("xml", Decision::Omitted)]);
+    let list = format!("Use pdftotext.\n\n{SHORTLIST_HEADING}- **csv**: Reads tables\n\n{LOAD_ADVICE}");
+    assert!(shown.turn.ends_with(&list), "{}", shown.turn);
+    assert!(shown.tokens.turn >= house.discloser(DiscloseConfig::default()).counter().count(&shown.turn));
+
     let called = Hit { mention: Some(Mention::Sigil), ..likely(&house, "pdf", 0.1, 0.1) };
-    assert_eq!(show(&house, vec![called, likely(&house, "csv", 0.3, 0.4)]).tier, Tier::Documentation);
+    let shown = show(&house, vec![called, likely(&house, "csv", 0.3, 0.4)]);
+    assert_eq!(decisions(&shown), [("pdf", Decision::Included), ("csv", Decision::Omitted)]);
+
+    let bodies = 40;
+    let long = House::with([
+        ("csv", "description: Reads tables.", "Use cut."),
+        ("pdf", "description: Reads PDF files.", &"word ".repeat(bodies)),
+    ]);
+    for total in 0..120 {
+        let config = DiscloseConfig { max_total_tokens: Some(Tokens(total)), ..DiscloseConfig::default() };
+        let hits = vec![likely(&long, "pdf", 0.95, 0.95), likely(&long, "csv", 0.3, 0.4)];
+        let shown = show_with(&long, config, hits, &Change::default());
+        assert!(shown.tokens.turn <= Tokens(total + 100), "{total}: {:?}\n{}", shown.tokens, shown.turn);
+    }
 }
 
 #[test]

@@ -42,7 +42,8 @@ pub struct Evidence {
     /// The rarity of the rarest word that the description shares with the message, in units of that of a word which one
     /// skill has.
     pub rarest: f32,
-    /// The share of the message that the description excludes, and does not have otherwise.
+    /// The share of the message that the description excludes, and does not have otherwise; 1, if the message refuses
+    /// what the skill is named after.
     pub excluded: f32,
     /// The number of different words that it shares with the message.
     pub shared: u32,
@@ -113,6 +114,14 @@ impl MessageTerms {
         self.weight(shared) / (own * self.total).max(f32::MIN_POSITIVE).sqrt()
     }
 
+    /// Returns whether the message refuses a word of the name, which is the first clause, and has none of the others.
+    fn refuses(&self, clauses: &[u32]) -> bool {
+        let name = || clauses.iter().take_while(|number| **number != BREAK).map(|number| key(*number).0);
+        !self.refused.is_empty()
+            && name().any(|key| self.refused.contains(&key))
+            && name().all(|key| self.position(key).is_none())
+    }
+
     fn pair_share(&self, pairs: u128) -> f32 {
         let has = self.pairs.iter().enumerate().filter(|(at, _)| pairs >> at & 1 == 1);
         has.map(|(_, pair)| pair.2).sum::<f32>() / self.pair_total.max(f32::MIN_POSITIVE)
@@ -147,6 +156,9 @@ impl MessageTerms {
             excluded |= self.position(key(*number).0).map_or(0, |at| 1 << at);
         }
         evidence.excluded = self.weight(excluded & !described.terms) / total;
+        if self.refuses(positive) {
+            evidence.excluded = 1.0;
+        }
         let mut body = SharedTerms::default();
         for section in profile.body().split(|number| *number == BREAK) {
             let shared = self.shared(section, counts);

@@ -8,6 +8,7 @@ use regex::Regex;
 
 use crate::relevance::evidence::MAX_PAIRS;
 use crate::relevance::language::FunctionWords;
+use crate::relevance::refusal::refused;
 use crate::relevance::sequence::{code_words, key, number};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{key_of, stem};
@@ -70,6 +71,8 @@ pub(crate) struct MessageTerms {
     pub(crate) triple_count: usize,
     /// Whether it asks what something is.
     pub(crate) question: bool,
+    /// The keys of the words that it refuses, which are not among `terms`.
+    pub(crate) refused: Vec<u32>,
 }
 
 impl MessageTerms {
@@ -79,6 +82,8 @@ impl MessageTerms {
         let function_words = FunctionWords::of(text);
         let request = request(text);
         let in_request = |at: usize| request.iter().any(|range| range.contains(&at));
+        let refusals = refused(text);
+        let mut refused: Vec<u32> = Vec::new();
         let mut found: Vec<MessageTerm> = Vec::new();
         let mut known: HashMap<u32, usize> = HashMap::new();
         // The terms in order, without compounds.
@@ -88,6 +93,9 @@ impl MessageTerms {
                 return;
             }
             let (key, compound) = key(number(&token));
+            if refusals.iter().any(|range| range.contains(&token.span.start)) {
+                return refused.push(key);
+            }
             if !compound {
                 order.push(key);
             }
@@ -114,6 +122,8 @@ impl MessageTerms {
             count: found.len(),
             code_words: code_words(head(text, 8 * 1024)),
             question: is_question(text),
+            // What is said elsewhere, too, is not refused.
+            refused: refused.into_iter().filter(|key| !known.contains_key(key)).collect(),
             ..MessageTerms::default()
         };
         let mut pairs: Vec<(u32, u32)> = Vec::new();

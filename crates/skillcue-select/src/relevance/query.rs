@@ -8,6 +8,7 @@ use crate::relevance::field::spread;
 use crate::relevance::index::TextIndex;
 use crate::relevance::language::FunctionWords;
 use crate::relevance::lookalikes::LookalikeScratch;
+use crate::relevance::refusal::refused;
 use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{LISTS, key_of};
@@ -90,8 +91,12 @@ fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u32> = HashTable::new();
     let function_words = FunctionWords::of(text);
+    let refused = refused(text);
     tokenizer.each(text, &mut |token| {
         let key = token.key;
+        if refused.iter().any(|range| range.contains(&token.span.start)) {
+            return;
+        }
         if function_words.has(&text[token.span.clone()].to_lowercase()) {
             return;
         }

@@ -72,3 +72,39 @@ fn names_are_evidence_and_triggers_weigh_what_they_tell() {
     assert!(certainty("play the theremin", "rarely") >= Thresholds::default().body);
     assert!(certainty("the report", "always") < Thresholds::default().body, "nearly every skill has the word");
 }
+
+/// A means that the user refuses selects nothing: not by its words, not by triggers, and not by a bare name.
+#[test]
+fn refused_means_are_not_selected() {
+    let about = |text: &str| json!({ "description": text });
+    let mut skills = vec![
+        (
+            "pdf",
+            json!({ "description": "Fills in PDF forms and makes PDF reports.", "triggers": { "keywords": ["pdf"] } }),
+        ),
+        ("excel-tables", about("Makes Excel tables and reports.")),
+        ("npm-publish", about("Publishes packages to npm.")),
+        ("npm-to-pnpm", about("Moves a project from npm to pnpm.")),
+    ];
+    let names: Vec<String> = (0..40).map(|at| format!("filler-{at}")).collect();
+    skills.extend(names.iter().map(|name| (name.as_str(), about("Grows tomatoes on balconies."))));
+    let world = World::new(&skills);
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let ask = |message: &str| {
+        let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+        let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(message), &options).hits;
+        let grade = |hit: &skillcue_select::Hit| hit.grade(Mode::Hybrid, &Thresholds::default());
+        let shown = hits.iter().filter(|hit| grade(hit) == Grade::Body).map(|hit| hit.name.clone());
+        (hits.first().map(|hit| hit.name.clone()).unwrap_or_default(), shown.collect::<Vec<_>>())
+    };
+    assert_eq!(ask("make a PDF report").0, "pdf");
+    for message in
+        ["no PDF please, only Excel tables", "a report as Excel tables, not PDF", "Excel tables instead of PDF"]
+    {
+        let (first, shown) = ask(message);
+        assert_eq!(first, "excel-tables", "{message}");
+        assert!(!shown.contains(&"pdf".to_owned()), "{message}: {shown:?}");
+    }
+    assert_eq!(ask("move the project to pnpm instead of npm").0, "npm-to-pnpm", "its name has what is wanted, too");
+    assert_eq!(ask("$pdf but don't use pdf").0, "pdf", "a sigil decides");
+}
