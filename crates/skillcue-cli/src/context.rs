@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use skillcue::config::DiscloseSection;
 use skillcue::format::Severity;
+use skillcue::select::Judge;
 use skillcue::{Diagnostic, Mode, Skillcue};
 use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
@@ -48,6 +49,8 @@ pub(crate) struct Context {
     handles_signals_itself: Cell<bool>,
     /// The command's change to the builder of the skills.
     shape: BuilderHook,
+    /// The judge that chooses among the first skills.
+    judge: OnceCell<Arc<dyn Judge>>,
 }
 
 /// A change that a command makes to the builder of the skills.
@@ -72,6 +75,7 @@ impl Context {
             #[cfg(feature = "agent")]
             handles_signals_itself: Cell::new(false),
             shape: BuilderHook::default(),
+            judge: OnceCell::new(),
         }
     }
 
@@ -96,8 +100,16 @@ impl Context {
         let _ = self.shape.0.set(Box::new(shape));
     }
 
+    /// Sets the judge that chooses among the first skills. To be called before the first use of the skills.
+    pub(crate) fn set_judge(&self, judge: Arc<dyn Judge>) {
+        let _ = self.judge.set(judge);
+    }
+
     fn shaped(&self, builder: skillcue::Builder) -> skillcue::Builder {
-        let builder = builder.hints(hints::for_models);
+        let mut builder = builder.hints(hints::for_models);
+        if let Some(judge) = self.judge.get() {
+            builder = builder.judge(Arc::clone(judge));
+        }
         match self.shape.0.get() {
             Some(shape) => shape(builder),
             None => builder,

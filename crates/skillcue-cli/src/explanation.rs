@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use skillcue::disclose::DisclosedSkill;
-use skillcue::select::{Eligibility, Intent, ReasonKind, Thresholds};
+use skillcue::select::{Eligibility, Intent, JudgeOutcome, ReasonKind, Thresholds};
 use skillcue::{Decision, Disclosure, Explanation, Hit, Mode, Policy, Selection, Tier};
 
 use crate::terminal::{paint, style};
@@ -45,6 +45,7 @@ pub(crate) fn of_selection(
         Intent::None if found.hits.is_empty() => out.push_str("nothing matches\n"),
         Intent::None => {}
     }
+    judgement(&mut out, found);
     for (rank, hit) in (1..).zip(shown) {
         let _ = writeln!(out, "{rank}. {}", headline(hit));
         reasons(&mut out, hit, columns);
@@ -112,6 +113,17 @@ pub(crate) fn of_skill(
         let _ = writeln!(out, "{}", paint(style::DIM, line));
     }
     out
+}
+
+/// Writes what the judge did, if there is one.
+fn judgement(out: &mut String, found: &Selection) {
+    let Some(judgement) = &found.judgement else { return };
+    let did = match &judgement.outcome {
+        JudgeOutcome::Chose { count } => format!("chose {count} of {}", judgement.candidates),
+        JudgeOutcome::NotAsked { why } => format!("was not asked: {why}"),
+        JudgeOutcome::Failed { why } => format!("failed, and the order is that without it: {}", text::one_line(why)),
+    };
+    let _ = writeln!(out, "the judge {} {did}", text::one_line(&judgement.judge));
 }
 
 /// Writes the kinds of evidence that the text relevance of a hit is the sum of, the greatest first.
@@ -190,6 +202,7 @@ fn reasons(out: &mut String, hit: &Hit, columns: usize) {
         let pad = " ".repeat(width.saturating_sub(text::width(&trigger)));
         let words = match reason.kind {
             ReasonKind::Recent => "used in this session".to_owned(),
+            ReasonKind::Judge => text::one_line(&reason.text),
             _ => format!("“{}”", text::one_line(&reason.text)),
         };
         let words = text::cut(&words, columns.saturating_sub(width + 24).max(20)).into_owned();

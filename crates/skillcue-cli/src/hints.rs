@@ -124,6 +124,9 @@ fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
         Code::Named("untrusted_server") => Some(Cow::Borrowed("look at the file; `skillcue allow` allows it")),
         Code::Named("untrusted_limits") => Some(Cow::Borrowed("look at [run] in it; `skillcue allow` allows it")),
         Code::Named("untrusted_agent") => Some(Cow::Borrowed("look at [agent] in it; `skillcue allow` allows it")),
+        Code::Named("untrusted_judge") => Some(Cow::Borrowed(
+            "look at [select] in it: messages would be sent to its judge; `skillcue allow` allows it",
+        )),
         Code::Named("untrusted_path") => {
             let dir = found.excerpt.as_deref()?;
             Some(Cow::Owned(format!("if you trust it, pass --skills-dir {dir}, or run `skillcue allow`")))

@@ -17,6 +17,7 @@ mod diagnostics;
 mod error;
 mod explanation;
 mod hints;
+mod judge;
 mod printed_warnings;
 mod progress;
 mod registries;

@@ -135,6 +135,7 @@ pub(crate) fn kind(kind: ReasonKind) -> &'static str {
         ReasonKind::Text => "text",
         ReasonKind::Nearby => "nearby",
         ReasonKind::Recent => "recent",
+        ReasonKind::Judge => "judge",
     }
 }
 

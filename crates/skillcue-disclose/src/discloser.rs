@@ -456,7 +456,7 @@ const MAX_REASON: usize = 40;
 
 /// Returns a name and the strongest reason, in the words of the message: `pdf (keyword "pdf")`.
 fn name_with_reason(hit: &Hit) -> String {
-    let Some(reason) = hit.reasons.first() else { return hit.name.clone() };
+    let Some(reason) = hit.reasons.iter().find(|of| of.kind != ReasonKind::Judge) else { return hit.name.clone() };
     let kind = match reason.kind {
         ReasonKind::Mention => return format!("{} (named)", hit.name),
         ReasonKind::Recent => return format!("{} (used before)", hit.name),
@@ -467,7 +467,7 @@ fn name_with_reason(hit: &Hit) -> String {
         ReasonKind::File => "file",
         ReasonKind::Nearby => "nearby file",
         ReasonKind::Language => "language",
-        ReasonKind::Text => "words",
+        ReasonKind::Text | ReasonKind::Judge => "words",
     };
     format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use skillcue::catalog::{installed_plugins, plugin_roots};
-use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, McpServer, RunSection};
+use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, JudgeSection, McpServer, RunSection};
 use skillcue::consent::{self, Answer, Question, Subject};
 use skillcue::format::Severity;
 use skillcue::load::LoaderConfig;
@@ -60,6 +60,8 @@ pub struct Settings {
     pub servers: Vec<McpServer>,
     /// The configuration of the agent.
     pub agent: AgentSection,
+    /// The configuration of the judge.
+    pub judge: JudgeSection,
     /// The index cache, if it is to be used.
     pub cache: Option<PathBuf>,
     /// The configuration files that were read.
@@ -111,6 +113,7 @@ impl Settings {
         settings.run = config.run;
         settings.servers = config.mcp;
         settings.agent = config.agent;
+        settings.judge = config.judge;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
@@ -210,25 +213,15 @@ impl Settings {
                     .with_help("look at the file; it counts once you allow the project"),
                 );
             }
-            if distrusted.run != RunSection::default() {
-                self.notices.push(
-                    Diagnostic::named(
-                        "untrusted_limits",
-                        Severity::Error,
-                        format!("{} may not set limits for what runs", project.join(FILE).display()),
-                    )
-                    .with_help("look at [run] in it; it counts once you allow the project"),
-                );
-            }
-            if distrusted.agent != AgentSection::default() {
-                self.notices.push(
-                    Diagnostic::named(
-                        "untrusted_agent",
-                        Severity::Error,
-                        format!("{} may not say how the agent works", project.join(FILE).display()),
-                    )
-                    .with_help("look at [agent] in it; it counts once you allow the project"),
-                );
+            let sections = [
+                ("untrusted_limits", distrusted.run != RunSection::default(), "set limits for what runs", "[run]"),
+                ("untrusted_agent", distrusted.agent != AgentSection::default(), "say how the agent works", "[agent]"),
+                ("untrusted_judge", distrusted.judge != JudgeSection::default(), "choose a judge", "[select]"),
+            ];
+            for (code, _, what, section) in sections.into_iter().filter(|(_, is_set, ..)| *is_set) {
+                let message = format!("{} may not {what}", project.join(FILE).display());
+                let help = format!("look at {section} in it; it counts once you allow the project");
+                self.notices.push(Diagnostic::named(code, Severity::Error, message).with_help(help));
             }
             for refused in distrusted.dirs {
                 let refused = absolute(&refused);

@@ -36,6 +36,7 @@ mod grams;
 mod hybrid;
 mod index;
 mod intent;
+mod judgement;
 mod languages;
 mod literal;
 mod mention;
@@ -51,6 +52,7 @@ mod verb;
 
 pub use explain::{Eligibility, Explanation, TriggerReport};
 pub use intent::Intent;
+pub use judgement::{JudgeOutcome, Judgement};
 pub use languages::languages_of;
 pub use relevance::fusion;
 pub use relevance::{

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use skillcue_base::visible;
 
-use crate::{EvidencePart, Intent, Mode};
+use crate::{EvidencePart, Intent, Judgement, Mode};
 
 /// The skills that fit one message.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -17,6 +17,9 @@ pub struct Selection {
     /// How many skills matched in all, including those beyond the limit. Of those that match only by their texts, no
     /// more are counted than the search returned.
     pub matched: usize,
+    /// The part that a judge had in it; `None` if there is no judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
 }
 
 /// A skill that fits.
@@ -50,8 +53,9 @@ impl Hit {
     /// Returns whether it has neither a trigger nor a mention as a reason, so that its certainty decides whether it is
     /// a match.
     pub fn is_by_text_alone(&self) -> bool {
-        let by_text =
-            |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent);
+        let by_text = |reason: &Reason| {
+            matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent | ReasonKind::Judge)
+        };
         self.mention.is_none() && self.reasons.iter().all(by_text)
     }
 }
@@ -212,4 +216,6 @@ pub enum ReasonKind {
     Nearby,
     /// Use in this session.
     Recent,
+    /// The choice of a judge among the first hits.
+    Judge,
 }

@@ -9,6 +9,7 @@ use skillcue_disclose::DiscloseConfig;
 use skillcue_load::LoaderConfig;
 use skillcue_select::Mode;
 
+use crate::judge::Judge;
 use crate::remote::Remote;
 use crate::setup::{Setup, SetupProvider};
 use crate::tools::ToolProvider;
@@ -37,6 +38,7 @@ pub struct Builder {
     pub(crate) disclosure: DiscloseConfig,
     pub(crate) mode: Mode,
     pub(crate) matches: Option<usize>,
+    pub(crate) judge: Option<Arc<dyn Judge>>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
@@ -181,6 +183,13 @@ impl Builder {
     /// same files, options and history, costs a look-up.
     pub fn match_cache(mut self, selections: usize) -> Builder {
         self.matches = Some(selections);
+        self
+    }
+
+    /// Sets a [judge](crate::select::Judge), which chooses among the first skills of every selection that is not clear without it.
+    /// Selecting, searching and disclosing wait for it.
+    pub fn judge(mut self, judge: Arc<dyn Judge>) -> Builder {
+        self.judge = Some(judge);
         self
     }
 

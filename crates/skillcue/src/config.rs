@@ -3,6 +3,7 @@
 mod agent;
 mod error;
 mod help;
+mod judge;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,11 @@ use skillcue_disclose::{Counter, DiscloseConfig, Fallback, Policy, Tokens};
 use skillcue_select::Mode;
 
 use error::doubled;
+use judge::SelectTable;
 
 pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
 pub use error::ConfigError;
+pub use judge::JudgeSection;
 
 /// The content of a `skillcue.toml`. Every part may be missing.
 ///
@@ -34,9 +37,12 @@ pub struct Config {
     /// The part about loading.
     #[serde(default)]
     pub load: LoadConfig,
-    /// The part about selection. [`Config::parse`] moves it to `disclose`.
+    /// The part about selection. [`Config::parse`] moves it to `disclose` and `judge`.
     #[serde(default)]
-    select: SelectSection,
+    select: SelectTable,
+    /// The settings of the judge.
+    #[serde(skip)]
+    pub judge: JudgeSection,
     /// The part about what models are shown.
     #[serde(default)]
     pub disclose: DiscloseSection,
@@ -282,6 +288,8 @@ pub struct Distrusted {
     pub run: RunSection,
     /// The part about the agent: a model's address is where the user's key would be sent.
     pub agent: AgentSection,
+    /// The judge: its address is where the user's messages would be sent.
+    pub judge: JudgeSection,
     /// Skills that it switches on: of its own it may, of others not.
     pub enable: Vec<String>,
     /// Skills that it switches off, likewise.
@@ -295,6 +303,7 @@ impl Distrusted {
             && self.servers.is_empty()
             && self.run == RunSection::default()
             && self.agent == AgentSection::default()
+            && self.judge == JudgeSection::default()
             && self.enable.is_empty()
             && self.disable.is_empty()
     }
@@ -310,7 +319,9 @@ impl Config {
         if let Some(error) = doubled(text, &config) {
             return Err(error);
         }
-        config.disclose.select(std::mem::take(&mut config.select));
+        let (select, judge) = std::mem::take(&mut config.select).sections();
+        config.disclose.select(select);
+        config.judge = judge;
         Ok(config)
     }
 
@@ -327,12 +338,13 @@ impl Config {
     }
 
     /// Takes away settings that a project may not decide for its user: directories that are not its own, servers,
-    /// limits for what runs, and the agent's. Returns them, and the skills that it switches: these stay in the
+    /// limits for what runs, the agent's and the judge's. Returns them, and the skills that it switches: these stay in the
     /// configuration, and count for its own skills only ([`Enablement::foreign`](crate::Enablement::foreign)).
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
         let run = std::mem::take(&mut self.run);
         let agent = std::mem::take(&mut self.agent);
+        let judge = std::mem::take(&mut self.judge);
         let mut refused = Vec::new();
         for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
             paths.retain(|path| {
@@ -347,7 +359,7 @@ impl Config {
             });
         }
         let (enable, disable) = (self.skills.enable.clone(), self.skills.disable.clone());
-        Distrusted { dirs: refused, servers, run, agent, enable, disable }
+        Distrusted { dirs: refused, servers, run, agent, judge, enable, disable }
     }
 
     /// Adds the settings of a file of higher priority.
@@ -364,6 +376,7 @@ impl Config {
         self.disclose.merge(higher.disclose);
         self.run.merge(higher.run);
         self.agent.merge(higher.agent);
+        self.judge.merge(higher.judge);
         self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
         self.mcp.extend(higher.mcp);
     }

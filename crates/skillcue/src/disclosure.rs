@@ -36,7 +36,7 @@ impl Skillcue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn select(&self, request: &Request<'_>) -> Selection {
-        let selection = self.snapshot().cached_select(&request.turn, &request.options(self.mode()));
+        let selection = self.judged_select(&self.snapshot(), &request.turn, &request.options(self.mode()));
         Arc::unwrap_or_clone(selection)
     }
 
@@ -44,7 +44,7 @@ impl Skillcue {
     /// that are hidden from models.
     pub fn search(&self, request: &Request<'_>) -> Selection {
         let snapshot = self.snapshot();
-        let found = snapshot.cached_select(&request.turn, &request.options(self.mode()));
+        let found = self.judged_select(&snapshot, &request.turn, &request.options(self.mode()));
         let mut found = Arc::unwrap_or_clone(found);
         let before = found.hits.len();
         let all = snapshot.catalog.all();
@@ -83,6 +83,12 @@ impl Skillcue {
             }
             explanation.before = hits.iter().position(|hit| hit.name == name);
             explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));
+            if self.judging.is_some() {
+                let judged = self.select(request).hits;
+                if let Some(at) = judged.iter().position(|hit| hit.name == name) {
+                    (explanation.before, explanation.hit) = (Some(at), judged.into_iter().nth(at));
+                }
+            }
         }
         explanation
     }
@@ -203,7 +209,7 @@ impl Skillcue {
             snapshot.texts();
         }
         let start = Instant::now();
-        let selection = snapshot.cached_select(turn, options);
+        let selection = self.judged_select(snapshot, turn, options);
         let selected = start.elapsed();
         prime(discloser, selection.intent == Intent::Registry);
         let start = Instant::now();

@@ -10,6 +10,7 @@
 
 mod comparison;
 mod figures;
+mod judge;
 mod outcome;
 mod set;
 
@@ -26,6 +27,7 @@ use outcome::{CaseRun, MessageOutcome};
 
 pub use comparison::{CaseChange, CaseOutcome, Comparison, FigureChange};
 pub use figures::{Bucket, Figures, TokenCost, TokenFigures};
+pub use judge::JudgeFigures;
 pub use outcome::CaseResult;
 pub use set::{EvalCase, EvalError};
 
@@ -38,6 +40,8 @@ pub struct EvalOptions {
     pub eagerness: Option<f32>,
     /// Whether to tell how the figures change with the eagerness: [`Evaluation::sweep`].
     pub sweep: bool,
+    /// Whether the [judge](crate::select::Judge) of the [`Skillcue`] chooses, if it has one.
+    pub judge: bool,
 }
 
 /// The quality of selection and disclosure on a set of messages.
@@ -47,6 +51,9 @@ pub struct Evaluation {
     pub skills: usize,
     /// The eagerness of the disclosures.
     pub eagerness: f32,
+    /// The judge's part, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeFigures>,
     /// The figures of all messages.
     #[serde(flatten)]
     pub figures: Figures,
@@ -128,7 +135,8 @@ impl Evaluation {
         snapshot.prepare(options.mode);
         discloser.eager();
         let census = snapshot.selector().census(&snapshot.catalog);
-        let run = CaseRun { skills, snapshot: &snapshot, discloser, census, mode: options.mode };
+        let judging = skills.judging.as_ref().filter(|_| options.judge && options.mode != Mode::Keyword);
+        let run = CaseRun { skills, snapshot: &snapshot, discloser, census, mode: options.mode, judging };
         let mut eagernesses = vec![eagerness];
         eagernesses.extend(if options.sweep { &SWEEP[..] } else { &[] });
         let outcomes: Vec<MessageOutcome> = cases.par_iter().map(|case| run.outcome(case, &eagernesses)).collect();
@@ -148,6 +156,7 @@ impl Evaluation {
         Evaluation {
             skills: census.visible,
             eagerness,
+            judge: judging.map(|judging| JudgeFigures::of(judging.name(), &outcomes)),
             figures: all.figures(),
             languages: by_language.into_iter().map(|(lang, tally)| (lang, tally.figures())).collect(),
             calibration: all.calibration(),

@@ -74,6 +74,7 @@ mod error;
 pub mod eval;
 pub mod format;
 mod index_files;
+mod judge;
 pub mod load;
 mod match_cache;
 mod progress;

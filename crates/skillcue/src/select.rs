@@ -2,8 +2,9 @@
 //! [`Selection`](crate::Selection) of [`Hit`](crate::Hit)s.
 
 pub use skillcue_select::{
-    Census, Eligibility, Grade, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, TextIndex, Thresholds,
-    TriggerReport,
+    Census, Eligibility, Grade, Intent, JudgeOutcome, Judgement, Mention, Reason, ReasonKind, SelectOptions, Selector,
+    TextIndex, Thresholds, TriggerReport,
 };
 
+pub use crate::judge::{Judge, JudgeCandidate, JudgeError, JudgeQuestion};
 pub use crate::progress::TurnProgress;

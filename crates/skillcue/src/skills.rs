@@ -14,6 +14,7 @@ use skillcue_select::Mode;
 
 use crate::builder::{Builder, HoldBackRule};
 use crate::index_files::IndexFiles;
+use crate::judge::Judging;
 use crate::match_cache::{DEFAULT_MATCHES, MatchCache};
 use crate::remote::{Remote, RemoteEntry, ServedSkill, body_of, remote_skills};
 use crate::setup::{Setup, SetupProvider};
@@ -39,6 +40,7 @@ pub struct Skillcue {
     mode: Mode,
     index_files: Option<IndexFiles>,
     matches: Arc<MatchCache>,
+    pub(crate) judging: Option<Judging>,
     /// The memory of the last refresh. Locked during a refresh.
     memory: Mutex<DiscoveryState>,
     #[cfg(feature = "watch")]
@@ -75,6 +77,7 @@ impl Skillcue {
             mode: builder.mode,
             index_files,
             matches,
+            judging: builder.judge.map(Judging::new),
             memory: Mutex::default(),
             #[cfg(feature = "watch")]
             roots: builder.roots.into_iter().map(|root| root.path).collect(),

@@ -28,15 +28,21 @@ fn the_set_has_the_sizes_that_it_claims() {
     assert!(skills.catalog().len() >= 40 && cases.len() >= 150);
     let none = cases.iter().filter(|case| case.relevant.is_empty()).count();
     assert!(none * 3 >= cases.len(), "{none} of {} need none", cases.len());
-    let evaluation =
-        Evaluation::of(&skills, &cases, &EvalOptions { mode: Mode::Keyword, eagerness: None, sweep: false });
+    let evaluation = Evaluation::of(
+        &skills,
+        &cases,
+        &EvalOptions { mode: Mode::Keyword, eagerness: None, sweep: false, judge: false },
+    );
     assert!(evaluation.unknown.is_empty(), "{:?}", evaluation.unknown);
 }
 
 #[test]
 fn hybrid_finds_most_and_knows_when_it_does() {
-    let evaluation =
-        Evaluation::of(&skills(), &cases(), &EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false });
+    let evaluation = Evaluation::of(
+        &skills(),
+        &cases(),
+        &EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false, judge: false },
+    );
     let recall = |k: u8| evaluation.figures.recall_at[&k];
     assert!(recall(1) >= 0.60 && recall(3) >= 0.80 && recall(5) >= 0.85, "{:?}", evaluation.figures.recall_at);
     let sure = evaluation.calibration.iter().filter(|bucket| bucket.from >= 0.69);
@@ -53,8 +59,11 @@ fn keywords_find_what_has_triggers() {
     let triggered = |name: &String| catalog.get(name).is_some_and(|skill| !skill.manifest().triggers().is_empty());
     let cases: Vec<EvalCase> =
         cases().into_iter().filter(|case| case.relevant.is_empty() || case.relevant.iter().any(triggered)).collect();
-    let evaluation =
-        Evaluation::of(&skills, &cases, &EvalOptions { mode: Mode::Keyword, eagerness: None, sweep: false });
+    let evaluation = Evaluation::of(
+        &skills,
+        &cases,
+        &EvalOptions { mode: Mode::Keyword, eagerness: None, sweep: false, judge: false },
+    );
     assert!(evaluation.figures.recall_at[&3] >= 0.40, "{:?}", evaluation.figures.recall_at);
     let sure = evaluation.calibration.iter().filter(|bucket| bucket.from >= 0.8);
     assert!(sure.clone().all(|bucket| bucket.right * 10 >= bucket.hits * 8), "{:?}", evaluation.calibration);
@@ -64,8 +73,11 @@ fn keywords_find_what_has_triggers() {
 fn a_set_of_one_skill() {
     let set = std::fs::read_to_string(root().join("eval-pdf-forms.json")).unwrap();
     let cases = EvalCase::read(&set, Some("pdf-forms")).unwrap();
-    let evaluation =
-        Evaluation::of(&skills(), &cases, &EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false });
+    let evaluation = Evaluation::of(
+        &skills(),
+        &cases,
+        &EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false, judge: false },
+    );
     assert_eq!((evaluation.figures.positives, evaluation.figures.negatives), (10, 10));
     assert!(evaluation.figures.recall_at[&3] >= 0.8, "{:?}", evaluation.figures.recall_at);
 }

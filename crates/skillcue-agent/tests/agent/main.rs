@@ -8,6 +8,7 @@ mod consent;
 mod hints;
 mod house;
 mod interrupted;
+mod judge;
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]
 mod not_for_models;
 mod providers;

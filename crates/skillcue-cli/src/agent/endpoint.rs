@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skillcue::config::{AgentApi, AgentSection};
+use skillcue::config::{AgentApi, AgentSection, JudgeSection};
 use skillcue_agent::model::{Api, Endpoint, EndpointError, Overrides, RequestTiming, Secret};
 
 use crate::cli::words;
@@ -34,12 +34,37 @@ pub(crate) fn endpoint(
     section: &AgentSection,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Endpoint, CliError> {
-    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     let mut section = section.clone();
-    if let Some(model) = args.model.clone().or_else(|| variable("SKILLCUE_MODEL")) {
+    let by_variable = || variable("SKILLCUE_MODEL").filter(|value| !value.is_empty());
+    if let Some(model) = args.model.clone().or_else(by_variable) {
         section.choose(model);
     }
     let Some(model) = section.model.clone() else { return Err(no_model()) };
+    resolved(&model, args, &section, variable)
+}
+
+/// Returns the endpoint of a judge. Unless it has an address of its own, the address and the key of the agent's model
+/// count if both have one provider.
+pub(crate) fn judge_endpoint(
+    model: &str,
+    judge: &JudgeSection,
+    agent: &AgentSection,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Endpoint, CliError> {
+    let mut section = agent.clone();
+    section.choose(model);
+    let args = ModelArgs { base_url: judge.base_url.clone(), ..ModelArgs::default() };
+    resolved(model, &args, &section, variable)
+}
+
+/// Returns the endpoint of a model, with the address and the key that flags, variables and files choose.
+fn resolved(
+    model: &str,
+    args: &ModelArgs,
+    section: &AgentSection,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Endpoint, CliError> {
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     let configured = section.api.map(|api| match api {
         AgentApi::OpenAi => Api::OpenAi,
         AgentApi::Anthropic => Api::Anthropic,
@@ -57,8 +82,8 @@ pub(crate) fn endpoint(
         None => None,
     };
     let over = Overrides { api, base_url: args.base_url.clone(), key: named.map(Secret::new) };
-    let endpoint = with_files(&model, over, &section, &variable).map_err(|error| CliError::of_usage(&error))?;
-    Ok(Endpoint { timing: timing(&section), ..endpoint })
+    let endpoint = with_files(model, over, section, &variable).map_err(|error| CliError::of_usage(&error))?;
+    Ok(Endpoint { timing: timing(section), ..endpoint })
 }
 
 /// Resolves the endpoint, with the address and key of files where neither flags nor variables have any.

@@ -92,6 +92,7 @@ impl AgentSetup {
             AgentConsent::with_hint(policy, gate, |word| format!("The user can allow it with `--allow {word}`."))
         };
         let matching = shape(args, context, &section, &consent)?;
+        crate::judge::configured(context)?;
         let skills = Arc::clone(context.skills()?);
         context.prepare(matching)?;
         context.print_diagnostics();

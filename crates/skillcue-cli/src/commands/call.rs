@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let example = "'{\"language\": \"fr\"}'";
     let arguments: Map<String, Value> = json_argument(&args.arguments, "the arguments are no JSON object", example)?;
     let called = Call::new(&args.tool, arguments);
+    crate::judge::configured(context)?;
     let skills = context.skills()?;
     // As if the skills had been loaded: a user names a tool, or a skill for it, to use it.
     let named = called.skill_id().map(str::to_owned);

@@ -12,6 +12,7 @@ use skillcue_base::{os_message, replace_file};
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::judge::JudgeArgs;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, read_text, share, whole_number};
@@ -67,6 +68,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = share::<f32>)]
     eagerness: Option<f32>,
     #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
     turn: TurnArgs,
     /// Remember in FILE what was shown; the file is made if it is not there
     #[arg(long, value_name = "FILE")]
@@ -103,6 +106,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let unlimited = config.max_skills == 0;
     let mut session = args.session.as_deref().map(read_session).transpose()?;
     context.shape_skills(move |builder| builder.disclosure(config.clone()).mode(mode));
+    args.judge.apply(context)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
     let mut request = args.turn.request(&message);

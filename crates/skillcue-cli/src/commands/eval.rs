@@ -1,6 +1,7 @@
 //! `skillcue eval`: labelled messages against the selection.
 
 mod comparison;
+mod judged;
 mod summary;
 mod sweep;
 
@@ -8,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use skillcue::Mode;
-use skillcue::eval::{Comparison, EvalCase, EvalError, EvalOptions, Evaluation};
+use skillcue::eval::{Comparison, EvalCase, EvalError, EvalOptions, Evaluation, Figures};
 use skillcue_base::os_message;
 
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};
+use crate::judge::JudgeArgs;
 use crate::turn::{MODES, read_text, share};
 use crate::{Outcome, text};
 
@@ -25,6 +27,7 @@ Examples:
   skillcue eval messages.jsonl                     {\"query\", \"relevant\": [names]} on each line
   skillcue eval skills/pdf/evals/triggers.json     [{\"query\", \"should_trigger\"}], for one skill
   skillcue eval --mode keyword messages.jsonl      by mentions and triggers alone
+  skillcue eval --judge messages.jsonl             with a model that chooses, beside the figures without it
   skillcue eval --min-recall 0.9 messages.jsonl    exit code 1 below that: for CI
   skillcue eval --json messages.jsonl > old.json   to compare with, after a change
   skillcue eval --compare old.json messages.jsonl  what got better and worse, message by message
@@ -36,7 +39,8 @@ as shown and named is what the policy `inject` would show in a new conversation.
 With --json it prints {skills, eagerness, positives, negatives, recall_at: {1, 3, 5}, shown, named,
 wrong_bodies, wrongly_shown, wrongly_named, precision, false_triggers, tokens: {all, needed, must_not,
 none: {mean, p95}}, calibration_error, languages, calibration, confusions, worst, unknown, sweep, cases:
-[{query, grade, first, certainty, right, tokens}], comparison: {figures, better, worse, unmatched}}.";
+[{query, grade, first, certainty, right, tokens}], comparison: {figures, better, worse, unmatched},
+judge: {name, asked, failed, failure}, without_judge: {the figures without it}}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -52,6 +56,8 @@ pub(crate) struct Args {
     /// How readily skills are shown and named, from 0 to 1 [default: 0.5]
     #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = share::<f32>)]
     eagerness: Option<f32>,
+    #[command(flatten)]
+    judge: JudgeArgs,
     /// Compare with the output of an earlier `eval --json`
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
@@ -81,6 +87,9 @@ struct EvalJson<'e> {
     evaluation: &'e Evaluation,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'e Comparison>,
+    /// The figures without the judge, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_judge: Option<&'e Figures>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -88,6 +97,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         CliError::failure("eval", format!("cannot read {}: {}", args.file.display(), os_message(&error)))
             .help("name a file with labelled messages")
     })?;
+    args.judge.apply(context)?;
     let skills = context.skills()?;
     let skill = args.skill.clone().or_else(|| skill_around(&args.file, context));
     let cases = EvalCase::read(&set, skill.as_deref()).map_err(|error| refused(&args.file, &set, &error))?;
@@ -102,15 +112,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         skills.index_bodies();
     }
     let sweep = args.sweep == Some(SweptSetting::Eagerness);
-    let options = EvalOptions { mode, eagerness: args.eagerness, sweep };
+    let options = EvalOptions { mode, eagerness: args.eagerness, sweep, judge: true };
     let evaluation = Evaluation::of(skills, &cases, &options);
+    let plain = EvalOptions { judge: false, sweep: false, ..options };
+    let without = evaluation.judge.as_ref().map(|_| Evaluation::of(skills, &cases, &plain).figures);
     let comparison = args.compare.as_deref().map(|file| compared(file, &evaluation, &cases)).transpose()?;
     let failed = args.failed_limits(&evaluation);
-    let document = EvalJson { evaluation: &evaluation, comparison: comparison.as_ref() };
-    let reported = context.report(Outcome::of(failed.is_empty()), &document, || match &comparison {
-        _ if sweep => sweep::chart(&evaluation),
-        Some(comparison) => comparison::show(&evaluation, comparison, context.verbose()),
-        None => summary::show(&evaluation),
+    let document =
+        EvalJson { evaluation: &evaluation, comparison: comparison.as_ref(), without_judge: without.as_ref() };
+    let reported = context.report(Outcome::of(failed.is_empty()), &document, || {
+        let figures = match &comparison {
+            _ if sweep => sweep::chart(&evaluation),
+            Some(comparison) => comparison::show(&evaluation, comparison, context.verbose()),
+            None => summary::show(&evaluation),
+        };
+        match (&without, &evaluation.judge) {
+            (Some(without), Some(judge)) => judged::rows(&evaluation, without, judge) + &figures,
+            _ => figures,
+        }
     });
     // What is wrong with the set stands below its numbers.
     let _ = context.terminal.flush();

@@ -116,6 +116,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let http = args.http.as_deref().map(|http| http_options(http, args)).transpose()?;
     // Remote servers are not waited for: their skills join when they have answered.
+    crate::judge::configured(context)?;
     let skills = Arc::clone(context.local_skills()?);
     context.print_diagnostics();
     let server = SkillServer::new(Arc::clone(&skills), ServerOptions::default());

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use skillcue::select::Judgement;
 use skillcue::{Catalog, Hit, Mode};
 
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::judge::JudgeArgs;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::turn::{MODES, TurnArgs, kind, message, percent, whole_number};
@@ -21,7 +23,8 @@ Examples:
 The first number is how likely the skill is to be the one that is needed, and hits rank by it: it is low where
 many fit as well. `fits` is how likely the skill is to fit, whatever others do.
 With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
-trigger, text, span, score}]}], matched}. Finding nothing is no failure.";
+trigger, text, span, score}]}], matched}, and with --judge also judgement: {judge, candidates, outcome, count or
+why}. Finding nothing is no failure.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -36,6 +39,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = whole_number)]
     limit: usize,
     #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
     turn: TurnArgs,
 }
 
@@ -43,16 +48,20 @@ pub(crate) struct Args {
 pub(super) struct HitsJson<'h> {
     pub(super) hits: &'h [Hit],
     pub(super) matched: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) judgement: Option<&'h Judgement>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let query = message(&args.query)?;
     let mode = context.mode(args.mode)?;
+    args.judge.apply(context)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
     let found = skills.search(&args.turn.request(&query).mode(mode).limit(args.limit));
     context.print_diagnostics();
-    let document = HitsJson { hits: &found.hits, matched: found.matched };
+    let judgement = found.judgement.as_ref();
+    let document = HitsJson { hits: &found.hits, matched: found.matched, judgement };
     let outcome = context.report(Outcome::Done, &document, || {
         let line = match found.hits.len() {
             0 if found.matched == 0 => "nothing found".to_owned(),

@@ -9,6 +9,7 @@ use super::search::HitsJson;
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::judge::JudgeArgs;
 use crate::turn::{MODES, TurnArgs, message, share};
 use crate::{Outcome, explanation};
 
@@ -37,6 +38,8 @@ pub(crate) struct Args {
     /// How readily skills are shown and named, from 0 to 1 [default: 0.5]
     #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = share::<f32>)]
     eagerness: Option<f32>,
+    #[command(flatten)]
+    judge: JudgeArgs,
     #[command(flatten)]
     turn: TurnArgs,
 }
@@ -74,6 +77,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mut config = context.disclose()?.config();
     config.eagerness = args.eagerness.unwrap_or(config.eagerness);
     context.shape_skills(move |builder| builder.disclosure(config.clone()).mode(mode));
+    args.judge.apply(context)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
     if let Some(name) = &args.name {
@@ -85,7 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let shown = skills.disclose(args.turn.request(&message).mode(mode));
     let explanation = args.name.as_deref().map(|name| skills.explain(&request, name));
     context.print_diagnostics();
-    let hits = HitsJson { hits: &found.hits, matched: found.matched };
+    let hits = HitsJson { hits: &found.hits, matched: found.matched, judgement: found.judgement.as_ref() };
     let document = WhyJson {
         hits,
         intent: found.intent,

@@ -28,6 +28,8 @@ mod eval;
 mod far_server;
 mod files;
 mod global;
+#[cfg(feature = "agent")]
+mod judge;
 mod lint;
 mod list;
 mod load;

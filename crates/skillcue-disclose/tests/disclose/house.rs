@@ -88,7 +88,7 @@ impl House {
 }
 
 pub(crate) fn hits_of(intent: Intent, hits: Vec<Hit>) -> Selection {
-    Selection { intent, matched: hits.len(), hits }
+    Selection { intent, matched: hits.len(), hits, ..Selection::default() }
 }
 
 pub(crate) fn reason(word: &str) -> Reason {

@@ -89,7 +89,7 @@ impl fmt::Debug for ApiKey {
 }
 
 /// The words that may precede a model's name.
-const PROVIDERS: [&str; 6] = ["openai", "anthropic", "ollama", "llamacpp", "lmstudio", "vllm"];
+pub(super) const PROVIDERS: [&str; 6] = ["openai", "anthropic", "ollama", "llamacpp", "lmstudio", "vllm"];
 
 /// Returns the provider of a model, according to its name.
 fn provider(model: &str) -> &str {

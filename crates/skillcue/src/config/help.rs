@@ -28,6 +28,7 @@ pub(super) fn plain(message: &str) -> String {
     let Some((what, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let due = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "a nonzero u64" => "a whole number, 1 or more",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",

@@ -99,7 +99,7 @@ impl Comparison {
     ///
     /// let skills = Skillcue::builder().build()?;
     /// let cases = EvalCase::read("{\"query\": \"hello\", \"none\": true}\n", None)?;
-    /// let options = EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false };
+    /// let options = EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false, judge: false };
     /// let now = Evaluation::of(&skills, &cases, &options);
     /// let compared = Comparison::of(&serde_json::to_string(&now)?, &now, &cases)?;
     /// assert!(compared.better.is_empty() && compared.worse.is_empty());

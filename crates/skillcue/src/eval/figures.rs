@@ -211,6 +211,7 @@ mod tests {
         let right = most(&|name| has(&case.relevant, name));
         let shown = ShownGrades { right, wrong: most(&wrong), is_first_sure: grade == Grade::Body, tokens };
         MessageOutcome {
+            judged: None,
             first: names.first().map(|name| (*name).to_owned()),
             certainty,
             is_first_right: names.first().is_some_and(|name| has(&case.relevant, name)),

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use skillcue_disclose::{Decision, Discloser, Disclosure, Situation};
-use skillcue_select::{Census, Grade, Hit, Mode, Selection, Thresholds};
+use skillcue_select::{Census, Grade, Hit, JudgeOutcome, Mode, Selection, Thresholds};
 
 use super::EvalCase;
 use crate::disclosure::{LoadedBodies, closest};
+use crate::judge::Judging;
 use crate::snapshot::Snapshot;
 use crate::{Request, Skillcue};
 
@@ -16,6 +17,7 @@ pub(super) struct CaseRun<'a> {
     pub(super) discloser: &'a Discloser,
     pub(super) census: Census,
     pub(super) mode: Mode,
+    pub(super) judging: Option<&'a Judging>,
 }
 
 /// The outcome for one message.
@@ -32,6 +34,8 @@ pub(super) struct MessageOutcome {
     pub(super) rank: Option<usize>,
     /// The grades of what was shown, for each eagerness.
     pub(super) shown: Vec<ShownGrades>,
+    /// The outcome of asking the judge, if there is one.
+    pub(super) judged: Option<JudgeOutcome>,
 }
 
 /// The grades of right and of wrong skills in a disclosure.
@@ -69,7 +73,10 @@ impl CaseRun<'_> {
     /// Selects once, and discloses for each eagerness.
     pub(super) fn outcome(&self, case: &EvalCase, eagernesses: &[f32]) -> MessageOutcome {
         let request = Request::new(&case.query).mode(self.mode);
-        let selection = self.snapshot.select(&request.turn, &request.options(self.mode));
+        let mut selection = self.snapshot.select(&request.turn, &request.options(self.mode));
+        if let Some(judging) = self.judging {
+            judging.apply(&self.snapshot.catalog, &case.query, &mut selection);
+        }
         let closest = closest(self.snapshot, self.discloser, &request.turn, &selection);
         let mut shown: Vec<ShownGrades> = Vec::with_capacity(eagernesses.len());
         let mut before: Vec<Grade> = Vec::new();
@@ -90,6 +97,7 @@ impl CaseRun<'_> {
             is_first_forbidden: first.is_some_and(|hit| case.not_relevant.contains(&hit.name)),
             rank: selection.hits.iter().position(is_right),
             first: first.map(|hit| hit.name.clone()),
+            judged: selection.judgement.as_ref().map(|judgement| judgement.outcome.clone()),
             shown,
         }
     }

@@ -94,7 +94,10 @@ fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOut
         n if n < found.matched => format!("The best {n} of {} skills for \"{shown}\":\n{lines}", found.matched),
         n => format!("{n} skills for \"{shown}\", best first:\n{lines}"),
     };
-    let structured = json!({"hits": hits, "matched": found.matched});
+    let mut structured = json!({"hits": hits, "matched": found.matched});
+    if let Some(judgement) = &found.judgement {
+        structured["judgement"] = json!(judgement);
+    }
     ToolOutput { text: said, structured: Some(structured), is_error: false, effect: None }
 }
 

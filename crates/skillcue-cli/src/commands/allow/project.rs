@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue::config::{AgentSection, Distrusted, RunSection};
+use skillcue::config::{AgentSection, Distrusted, JudgeSection, RunSection};
 use skillcue_host::project_wants;
 
 use super::ConsentRequest;
@@ -68,6 +68,16 @@ fn agent(agent: &AgentSection) -> Vec<String> {
     fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
 }
 
+/// Returns the settings of a judge, as they are written below `[select]`.
+fn judge(judge: &JudgeSection) -> Vec<String> {
+    let fields = [
+        ("judge", judge.model.as_ref().map(|model| format!("{model:?}"))),
+        ("judge_base_url", judge.base_url.as_ref().map(|url| format!("{url:?}"))),
+        ("judge_deadline_ms", judge.deadline_ms.map(|ms| ms.to_string())),
+    ];
+    fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
+}
+
 /// Describes everything that the file wants: what is started, with which variables, and what is sent where.
 fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     let mut out = format!("{} adds:\n", text::one_line(&project.join("skillcue.toml").to_string_lossy()));
@@ -97,6 +107,9 @@ fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     for said in agent(&wants.agent) {
         let _ = writeln!(out, "  for the agent, {}", text::one_line(&said));
     }
+    for said in judge(&wants.judge) {
+        let _ = writeln!(out, "  for selection, {}", text::one_line(&said));
+    }
     for (names, to) in [(&wants.enable, "on"), (&wants.disable, "off")] {
         for name in names {
             let _ = writeln!(out, "  switches {} {to}, whatever its source", text::one_line(name));
@@ -104,6 +117,9 @@ fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     }
     if wants.agent.base_url.is_some() {
         out.push_str("    sends what you say there, with your OPENAI_API_KEY or ANTHROPIC_API_KEY if that is set\n");
+    }
+    if wants.judge.model.is_some() || wants.judge.base_url.is_some() {
+        out.push_str("    sends what you say, and what skills are for, to the judge\n");
     }
     if let Some(name) = &wants.agent.api_key_env {
         let _ = writeln!(out, "    sends your variable {} to the model's server", text::one_line(name));
