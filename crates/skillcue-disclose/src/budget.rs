@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use skillcue_base::counted;
@@ -9,6 +10,7 @@ use skillcue_catalog::Source;
 use skillcue_format::Tokens;
 
 use crate::cut::cut_with_rest;
+use crate::parts::{FittingParts, PartsWish, fitting_parts};
 use crate::{Decision, TokenCounter};
 
 /// Limits on the tokens of bodies. `None` and zero mean no limit.
@@ -54,6 +56,8 @@ pub struct Allotment<'a> {
     pub text: Cow<'a, str>,
     /// The number of bytes of the fragment's text that are in `text`.
     pub shown: usize,
+    /// Where these bytes are in the fragment's text.
+    pub parts: Vec<Range<usize>>,
     /// The cost of `text`.
     pub tokens: Tokens,
     /// The reason why it was not included whole.
@@ -96,7 +100,7 @@ impl Budget {
     /// ```
     pub fn allot<'a>(&self, fragments: &[Fragment<'a>], counter: &dyn TokenCounter) -> Vec<Allotment<'a>> {
         let mut purse = RemainingBudget::new(self, counter);
-        let serve = |at: usize| purse.serve(at, &loadable_rest(fragments[at].name), fragments[at].text);
+        let serve = |at: usize| purse.serve(at, &loadable_rest(fragments[at].name), fragments[at].text, None);
         self.order(fragments).into_iter().map(serve).collect()
     }
 
@@ -113,6 +117,11 @@ impl Budget {
 /// Returns a cut marker's sentence about the rest of a skill that the model can load.
 pub(crate) fn loadable_rest(name: &str) -> String {
     format!("load_skill \"{name}\" gives the rest.")
+}
+
+/// Likewise where parts of it are shown.
+pub(crate) fn loadable_part(name: &str) -> String {
+    format!("load_skill \"{name}\" gives the rest, with \"section\" one part of it.")
 }
 
 /// A cut marker's sentence about the rest of a skill that is hidden from models, which therefore cannot load it.
@@ -166,13 +175,21 @@ impl<'c> RemainingBudget<'c> {
         self.closed
     }
 
-    /// Serves a fragment. `rest` is the cut marker's sentence about the rest.
-    pub(crate) fn serve<'a>(&mut self, fragment: usize, rest: &str, text: &'a str) -> Allotment<'a> {
+    /// Serves a fragment. `rest` is the cut marker's sentence about the rest. With a `wish`, a text that is over the limit
+    /// is shown in parts, else from its beginning.
+    pub(crate) fn serve<'a>(
+        &mut self,
+        fragment: usize,
+        rest: &str,
+        text: &'a str,
+        wish: Option<&PartsWish<'_>>,
+    ) -> Allotment<'a> {
         let omitted = |why: &str| Allotment {
             fragment,
             decision: Decision::Omitted,
             text: Cow::Borrowed(""),
             shown: 0,
+            parts: Vec::new(),
             tokens: Tokens(0),
             why: Some(why.to_owned()),
         };
@@ -188,17 +205,26 @@ impl<'c> RemainingBudget<'c> {
         let Some(limit) = over else {
             self.charge(all);
             let (shown, text) = (text.len(), Cow::Borrowed(text));
-            return Allotment { fragment, decision: Decision::Included, text, shown, tokens: all, why: None };
+            let parts = std::iter::once(0..shown).collect();
+            return Allotment { fragment, decision: Decision::Included, text, shown, parts, tokens: all, why: None };
         };
         let by_total = self.left.is_some_and(|left| all > left && left <= limit);
         self.closed = by_total;
         let which = self.describe_limit(limit, by_total);
-        match cut_with_rest(text, limit, rest, self.counter) {
+        let parts = wish.map_or(FittingParts::Undivided, |wish| fitting_parts(text, wish, limit, self.counter));
+        let cut = match parts {
+            FittingParts::Shown(cut) => Some(cut),
+            FittingParts::Undivided => cut_with_rest(text, limit, rest, self.counter),
+            FittingParts::Known => {
+                return Allotment { decision: Decision::Shortened, ..omitted("no other part of it fits") };
+            }
+        };
+        match cut {
             Some(cut) => {
                 self.charge(cut.tokens);
                 let why = format!("its {} are over {which}", counted(all.0, "token"));
-                let (text, shown, tokens) = (Cow::Owned(cut.text), cut.shown, cut.tokens);
-                Allotment { fragment, decision: Decision::Shortened, text, shown, tokens, why: Some(why) }
+                let (text, shown, parts, tokens) = (Cow::Owned(cut.text), cut.shown, cut.parts, cut.tokens);
+                Allotment { fragment, decision: Decision::Shortened, text, shown, parts, tokens, why: Some(why) }
             }
             None => omitted(&format!("not even its first line fits into {which}")),
         }

@@ -1,21 +1,24 @@
 //! Cutting a text to a number of tokens.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use skillcue_format::Tokens;
 
 use crate::TokenCounter;
 use crate::budget::loadable_rest;
 
-/// The beginning of a text, and a line that says so.
+/// A part of a text, or several, and a line that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// The beginning, with the marker as its last line.
+    /// The parts, with the marker as the last line.
     pub text: String,
     /// The cost of `text`.
     pub tokens: Tokens,
     /// The number of bytes of the original text that are left.
     pub shown: usize,
+    /// Where these bytes are in the original text.
+    pub parts: Vec<Range<usize>>,
 }
 
 /// The beginning of a skill's processed content, before its body.
@@ -76,7 +79,8 @@ pub(crate) fn cut_with_rest(text: &str, limit: Tokens, rest: &str, counter: &dyn
         let _ = write!(part, "[Shortened: {how_much} shown. {rest}]");
         let tokens = counter.count(&part);
         let marker = counter.count(&part[marker..]);
-        (tokens <= limit).then_some((Cut { text: part, tokens, shown: end }, marker))
+        (tokens <= limit)
+            .then_some((Cut { text: part, tokens, shown: end, parts: std::iter::once(0..end).collect() }, marker))
     };
     let after = |shown: usize| {
         let (end, fence) = ends[shown - 1];
@@ -115,7 +119,7 @@ pub(crate) fn cut_with_rest(text: &str, limit: Tokens, rest: &str, counter: &dyn
 }
 
 /// Returns the offset of the body: after the line that names the base directory, and the blank line after it.
-fn body_start(text: &str) -> usize {
+pub(crate) fn body_start(text: &str) -> usize {
     if !text.starts_with(BASE_DIRECTORY_LINE) {
         return 0;
     }
@@ -141,7 +145,7 @@ fn word_end(text: &str, at: usize) -> Option<usize> {
 }
 
 /// The lines of a text with their ends: `\n`, `\r\n`, or `\r` alone, as in Markdown.
-struct LinesWithEnds<'t>(&'t str);
+pub(crate) struct LinesWithEnds<'t>(pub(crate) &'t str);
 
 impl<'t> Iterator for LinesWithEnds<'t> {
     type Item = &'t str;
@@ -184,10 +188,11 @@ fn largest<T>(most: usize, guess: usize, fits: impl Fn(usize) -> Option<T>) -> O
 
 /// The open code fence, if there is one: its character and how many of them.
 #[derive(Clone, Copy, Default)]
-struct Fence(Option<(u8, usize)>);
+pub(crate) struct Fence(Option<(u8, usize)>);
 
 impl Fence {
-    fn pass(&mut self, line: &str) {
+    /// Reads a line.
+    pub(crate) fn pass(&mut self, line: &str) {
         let inner = line.trim_start_matches(' ');
         let Some(&mark @ (b'`' | b'~')) = inner.as_bytes().first() else { return };
         let count = inner.bytes().take_while(|byte| *byte == mark).count();
@@ -200,6 +205,10 @@ impl Fence {
             Some((open, least)) if open == mark && count >= least && rest.is_empty() => self.0 = None,
             _ => {}
         }
+    }
+
+    pub(crate) fn is_open(self) -> bool {
+        self.0.is_some()
     }
 
     fn close(self, text: &mut String) {

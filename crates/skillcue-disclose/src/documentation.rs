@@ -10,11 +10,13 @@ use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::Hit;
 
-use crate::budget::{Allotment, Fragment, RemainingBudget, UNLOADABLE_REST, loadable_rest};
-use crate::discloser::{Discloser, Situation, TurnText, disclosed};
+use crate::budget::{Allotment, Fragment, RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
+use crate::discloser::{Discloser, TurnText, disclosed};
 use crate::names::sentence;
+use crate::parts::PartsWish;
 use crate::report::{DisclosedSkill, ShownText};
 use crate::session::{SessionSkill, digest};
+use crate::situation::Situation;
 use crate::{Decision, Tier};
 
 /// The tokens that headings and naming lines may take beyond the budget.
@@ -111,6 +113,7 @@ impl<'a> Documentation<'a> {
             decision,
             text: REFERENCE.into(),
             shown: 0,
+            parts: Vec::new(),
             tokens: reference,
             why,
         };
@@ -134,11 +137,18 @@ impl<'a> Documentation<'a> {
                 pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
             }
             let rest = if one.listed { loadable_rest(one.skill.name()) } else { UNLOADABLE_REST.to_owned() };
-            let mut share = purse.serve(at, &rest, fragments[at].text);
-            if one.known.is_some_and(|known| share.shown <= known.shown) {
+            let known = one.known.map_or(&[][..], |known| &known.parts);
+            let part = if one.listed { loadable_part(one.skill.name()) } else { UNLOADABLE_REST.to_owned() };
+            let wish = PartsWish { message: self.situation.message, known, rest: &part, wanted: &[] };
+            let mut share = purse.serve(at, &rest, fragments[at].text, Some(&wish));
+            if one.known.is_some() && share.parts.iter().all(|part| wish.knows(part)) {
                 // As much of it is in context already: what it would have taken is left to others.
                 (free, purse) = before;
-                let why = "its beginning is in this conversation already";
+                let why = if share.parts.is_empty() {
+                    "the parts of it that fit are in this conversation already"
+                } else {
+                    "its beginning is in this conversation already"
+                };
                 share = refer(at, Decision::Shortened, Some(why.to_owned()));
             } else if share.decision == Decision::Omitted {
                 // Its heading is not shown either.
@@ -163,9 +173,12 @@ impl<'a> Documentation<'a> {
             let reference = share.text == REFERENCE;
             shown_text = Some(if let Some(known) = one.known.filter(|_| reference) {
                 let (address, digest, tokens) = (known.address.clone(), known.digest, known.tokens);
-                ShownText { address, digest, shortened: known.shortened, shown: known.shown, tokens, reference }
+                let (shortened, shown, parts) = (known.shortened, known.shown, known.parts.clone());
+                ShownText { address, digest, shortened, shown, parts, tokens, reference }
             } else {
-                ShownText::of(one.skill.id(), body, share.shown, tokens)
+                let before = one.known.map_or(&[][..], |known| &known.parts);
+                let parts = share.parts.iter().chain(before).cloned().collect();
+                ShownText::of(one.skill.id(), body, parts, tokens)
             });
             if let Some(known) = one.known.filter(|known| !known.shortened) {
                 why = Some(format!("in this conversation since turn {}, unchanged", known.turn));

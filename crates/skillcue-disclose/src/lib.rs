@@ -23,9 +23,11 @@ mod cut;
 mod discloser;
 mod documentation;
 mod names;
+mod parts;
 mod report;
 mod session;
 mod shortlist;
+mod situation;
 mod skill_list;
 
 pub use budget::{Allotment, Budget, Fragment};
@@ -34,11 +36,13 @@ pub use config::{DiscloseConfig, DiscloseConfigError, Fallback, Policy, UnknownW
 pub use counter::O200k;
 pub use counter::{Bytes4, Counter, CounterError, Segment, TokenCounter};
 pub use cut::{Cut, cut};
-pub use discloser::{BodySource, Discloser, Situation, hint_line};
+pub use discloser::{Discloser, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
+pub use parts::shorten_for;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
 pub use session::{Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill};
 pub use shortlist::{LOAD_ADVICE, SHORTLIST_HEADING};
+pub use situation::{BodySource, Situation};
 pub use skill_list::{ListEntry, SkillList, prompt_section};
 pub use skillcue_format::Tokens;
 pub use skillcue_select::Census;

@@ -1,5 +1,6 @@
 //! The disclosure of a turn: its text, its cost, and the decision about each skill.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -223,6 +224,8 @@ pub(crate) struct ShownText {
     pub(crate) digest: u128,
     pub(crate) shortened: bool,
     pub(crate) shown: usize,
+    /// The ranges of the text that were shown.
+    pub(crate) parts: Vec<Range<usize>>,
     /// The cost of the text, even if only a reference to it was shown.
     pub(crate) tokens: Tokens,
     pub(crate) reference: bool,

@@ -1,6 +1,7 @@
 //! The record of what one conversation has been shown.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,8 +9,9 @@ use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
 use twox_hash::XxHash3_128;
 
-use crate::budget::{RemainingBudget, UNLOADABLE_REST, loadable_rest};
+use crate::budget::{RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
 use crate::names::sentence;
+use crate::parts::PartsWish;
 use crate::report::ShownText;
 use crate::{BodySource, Budget, Decision, Disclosure, Segment, TokenCounter};
 
@@ -61,6 +63,10 @@ pub struct SessionSkill {
     /// digest of the cut text, which equals no whole text: for them the number does not matter.
     #[serde(default)]
     pub shown: usize,
+    /// The ranges of the text that were shown, in bytes. Empty for sessions that were written before this was
+    /// remembered: then it is the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Range<usize>>,
     /// The turn in which it was last used.
     pub turn: u64,
     /// The cost of what was shown.
@@ -171,7 +177,8 @@ impl Session {
     pub fn record_load_with(&mut self, name: &str, arguments: &str, content: &str) {
         let bare = name.split_once(':').map_or(name, |(_, bare)| bare);
         let bare = bare.split_once(['@', '#']).map_or(bare, |(bare, _)| bare);
-        let shown_text = ShownText::of(name.to_owned(), content, content.len(), Segment.count(content));
+        let all = std::iter::once(0..content.len()).collect();
+        let shown_text = ShownText::of(name.to_owned(), content, all, Segment.count(content));
         self.remember(bare, &shown_text, Inclusion::Loaded);
         if let Some(loaded) = self.skills.last_mut() {
             let end = arguments.floor_char_boundary(MAX_ARGUMENTS);
@@ -233,7 +240,12 @@ impl Session {
             let before = purse.clone();
             purse.charge(counter.count(&heading));
             let rest = if skill.is_for_models() { loadable_rest(skill.name()) } else { UNLOADABLE_REST.to_owned() };
-            let share = purse.serve(0, &rest, &shown);
+            let part = if skill.is_for_models() { loadable_part(skill.name()) } else { UNLOADABLE_REST.to_owned() };
+            // The parts that were shown before, if their places are the same; else from the beginning on.
+            let is_same = remembered.arguments.is_empty() && remembered.shortened && digest(&body) == remembered.digest;
+            let wanted = if is_same { remembered.parts.clone() } else { Vec::new() };
+            let wish = PartsWish { wanted: &wanted, rest: &part, ..PartsWish::default() };
+            let share = purse.serve(0, &rest, &shown, Some(&wish));
             if share.decision == Decision::Omitted {
                 purse.refund(&before);
                 leave(share.why.unwrap_or_default());
@@ -250,6 +262,7 @@ impl Session {
             remembered.digest = digest(&body);
             let is_whole = share.decision == Decision::Included;
             remembered.shown = if is_whole { body.len() } else { share.shown.min(body.len()) };
+            remembered.parts = if is_whole { std::iter::once(0..body.len()).collect() } else { share.parts.clone() };
             remembered.shortened = share.decision == Decision::Shortened;
             remembered.tokens = share.tokens;
             remembered.how = Inclusion::Rehydrated;
@@ -304,6 +317,7 @@ impl Session {
             digest: shown_text.digest,
             shortened: shown_text.shortened,
             shown: shown_text.shown,
+            parts: shown_text.parts.clone(),
             turn: self.turn,
             tokens: shown_text.tokens,
             how: before.as_ref().filter(|_| shown_text.reference).map_or(how, |before| before.how),
@@ -316,10 +330,26 @@ impl Session {
 }
 
 impl ShownText {
-    /// Makes one for a text of which `shown` bytes were shown.
-    pub(crate) fn of(address: String, text: &str, shown: usize, tokens: Tokens) -> ShownText {
-        ShownText { address, digest: digest(text), shortened: shown < text.len(), shown, tokens, reference: false }
+    /// Makes one for a text of which some ranges were shown.
+    pub(crate) fn of(address: String, text: &str, parts: Vec<Range<usize>>, tokens: Tokens) -> ShownText {
+        let parts = joined(parts);
+        let shown = parts.iter().map(ExactSizeIterator::len).sum();
+        let shortened = shown < text.len();
+        ShownText { address, digest: digest(text), shortened, shown, parts, tokens, reference: false }
     }
+}
+
+/// Returns ranges in their order, those that touch as one.
+fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    parts.sort_by_key(|part| part.start);
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match joined.last_mut() {
+            Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
+            _ => joined.push(part),
+        }
+    }
+    joined
 }
 
 pub(crate) fn digest(text: &str) -> u128 {

@@ -4,10 +4,11 @@ use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::{Grade, Hit};
 
-use crate::discloser::{Discloser, Situation, TurnText, breadcrumb, disclosed, hint_line, list_entry};
+use crate::discloser::{Discloser, TurnText, breadcrumb, disclosed, hint_line, list_entry};
 use crate::documentation::MAX_FREE_OVERHEAD;
 use crate::report::DisclosedSkill;
 use crate::session::digest;
+use crate::situation::Situation;
 use crate::skill_list::{ListStyle, shorten};
 use crate::{Decision, Tier, TokenCounter};
 

@@ -7,6 +7,8 @@ mod counters;
 mod engine;
 #[path = "disclose/house.rs"]
 mod house;
+#[path = "disclose/parts.rs"]
+mod parts;
 #[path = "disclose/properties.rs"]
 mod properties;
 #[path = "disclose/session.rs"]

@@ -57,7 +57,7 @@ pub use languages::languages_of;
 pub use relevance::fusion;
 pub use relevance::{
     BodyTerms, DocTerms, Evidence, EvidencePart, Meaning, MessageFacts, RankCandidate, Ranking, ReadAt, SearchContext,
-    SkillDocument, TextHit, TextIndex, TextWord, body_key, language_of,
+    SectionText, SkillDocument, TextHit, TextIndex, TextWord, body_key, language_of, section_scores,
 };
 pub use selection::{Grade, Hit, Mention, Reason, ReasonKind, Selection, Thresholds};
 pub use selector::{Census, Selector};

@@ -215,7 +215,8 @@ impl Skillcue {
         let start = Instant::now();
         let bodies = LoadedBodies { skills: self, session };
         let closest = closest(snapshot, discloser, turn, &selection);
-        let situation = Situation { session, mode, closest: &closest, ..Situation::new(census, &selection, &bodies) };
+        let (message, closest) = (turn.message(), &closest[..]);
+        let situation = Situation { message, session, mode, closest, ..Situation::new(census, &selection, &bodies) };
         let mut shown = discloser.disclose(&situation);
         shown.elapsed = selected + start.elapsed();
         shown.trace();

@@ -87,7 +87,7 @@ impl TextQuery {
 }
 
 /// Returns every distinct term of a text, in order of appearance.
-fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
+pub(crate) fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u32> = HashTable::new();
     let function_words = FunctionWords::of(text);

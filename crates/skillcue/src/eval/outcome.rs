@@ -112,6 +112,7 @@ impl CaseRun<'_> {
     ) -> ShownGrades {
         let bodies = LoadedBodies { skills: self.skills, session: None };
         let disclosure = self.discloser.disclose(&Situation {
+            message: &case.query,
             mode: self.mode,
             eagerness: Some(eagerness),
             closest,

@@ -1,0 +1,384 @@
+//! Parts of a body: the sections that fit the message, where the whole does not fit the limit.
+//!
+//! The text up to the first heading and the sections that their author marks as essential come first; then whole
+//! sections, the best first, as far as they fit well and there is room. They are shown in the author's order, below the
+//! headings above them. In place of what is left out stands a line that names it with its cost.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use skillcue_format::Tokens;
+use skillcue_load::{Heading, Outline};
+use skillcue_select::{SectionText, section_scores};
+
+use crate::TokenCounter;
+use crate::budget::loadable_part;
+use crate::cut::{Cut, Fence, LinesWithEnds, body_start, cut};
+
+/// A section that scores less than this share of the best one is left out, even if there is room.
+const MIN_SHARE: f32 = 0.2;
+/// A section of over this share of the limit is divided at blank lines.
+const MAX_SHARE: usize = 3;
+/// How many sections a line names in place of what is left out.
+const MAX_NAMED: usize = 6;
+/// How often a part is tried in the room that is left at the end.
+const MAX_TRIES: usize = 8;
+/// A comment that marks the section it is in as essential, and a word that does so at the end of a heading.
+const ESSENTIAL_COMMENT: &str = "<!-- essential -->";
+const ESSENTIAL_WORD: &str = "(essential)";
+
+/// A part of a body: a section without the sections in it, or some blocks of a long one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BodyPart {
+    range: Range<usize>,
+    /// The heading of its section, by number.
+    heading: Option<usize>,
+    /// Whether it begins its section.
+    first: bool,
+    essential: bool,
+    /// Whether it is in context already.
+    known: bool,
+}
+
+/// The parts of one text.
+struct BodyParts<'t> {
+    text: &'t str,
+    outline: Outline,
+    parts: Vec<BodyPart>,
+    /// The cost of each part.
+    costs: Vec<Tokens>,
+}
+
+/// Returns the text of the skill `name`, or its parts that fit the message, in at most `limit` tokens. Where it cannot be
+/// divided, its beginning. `None` if the limit is too small even for that.
+///
+/// ```
+/// use skillcue_disclose::{Bytes4, Tokens, shorten_for};
+///
+/// let filler = "Much more to read here.\n".repeat(20);
+/// let text = format!("Reads files.\n\n# Merge\n\n{filler}\n# Forms\n\nFill them in.\n\n# Limits\n\n{filler}");
+/// let part = shorten_for("fill in a form", &text, Tokens(60), "pdf", &Bytes4).unwrap();
+/// assert!(part.text.contains("# Forms\n\nFill them in.") && part.text.contains("[Not shown: Merge ("));
+/// assert!(part.tokens <= Tokens(60));
+/// ```
+pub fn shorten_for(message: &str, text: &str, limit: Tokens, name: &str, counter: &dyn TokenCounter) -> Option<Cut> {
+    let tokens = counter.count(text);
+    if tokens <= limit {
+        let parts = std::iter::once(0..text.len()).collect();
+        return Some(Cut { text: text.to_owned(), tokens, shown: text.len(), parts });
+    }
+    let wish = PartsWish { message, rest: &loadable_part(name), ..PartsWish::default() };
+    match fitting_parts(text, &wish, limit, counter) {
+        FittingParts::Shown(parts) => Some(parts),
+        FittingParts::Known | FittingParts::Undivided => cut(text, limit, name, counter),
+    }
+}
+
+/// The wishes that decide which parts of a text are shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PartsWish<'a> {
+    /// The message; empty, if there is none.
+    pub(crate) message: &'a str,
+    /// The ranges of the text that are in context already.
+    pub(crate) known: &'a [Range<usize>],
+    /// The ranges of the text that are wanted, whatever the message; none, if the message decides.
+    pub(crate) wanted: &'a [Range<usize>],
+    /// The sentence about how to get the rest.
+    pub(crate) rest: &'a str,
+}
+
+/// The parts of a text that fit a message.
+pub(crate) enum FittingParts {
+    /// These.
+    Shown(Cut),
+    /// None but those that are in context already.
+    Known,
+    /// The text cannot be divided into parts that fit the limit.
+    Undivided,
+}
+
+impl PartsWish<'_> {
+    /// Returns whether a range is in context already.
+    pub(crate) fn knows(&self, part: &Range<usize>) -> bool {
+        within(self.known, part)
+    }
+}
+
+/// Returns whether a range is within one of others.
+fn within(ranges: &[Range<usize>], part: &Range<usize>) -> bool {
+    ranges.iter().any(|range| range.start <= part.start && part.end <= range.end)
+}
+
+/// Returns the parts of a text that fit a message, in at most `limit` tokens, with lines that say what is left out.
+///
+/// Without a message, or if no part has a word of it, parts are taken from the beginning on.
+pub(crate) fn fitting_parts(
+    text: &str,
+    wish: &PartsWish<'_>,
+    limit: Tokens,
+    counter: &dyn TokenCounter,
+) -> FittingParts {
+    let rest = wish.rest;
+    let body = BodyParts::of(text, wish, limit, counter);
+    if body.parts.len() < 3 {
+        return FittingParts::Undivided;
+    }
+    let is_wanted = |part: &BodyPart| f32::from(u8::from(within(wish.wanted, &part.range)));
+    let scores = match wish.wanted {
+        [] => body.scores(wish.message),
+        _ => body.parts.iter().map(is_wanted).collect(),
+    };
+    let best = scores.iter().copied().fold(0.0, f32::max);
+    if best == 0.0 && !wish.known.is_empty() {
+        return FittingParts::Known;
+    }
+    let mut order: Vec<usize> =
+        (0..body.parts.len()).filter(|at| best == 0.0 || scores[*at] >= MIN_SHARE * best).collect();
+    order.retain(|at| !body.parts[*at].known);
+    if best > 0.0 {
+        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    }
+    let mut chosen: Vec<bool> = body.parts.iter().map(|part| part.essential && !part.known).collect();
+    let mut shown = body.render(&chosen, rest, counter);
+    if shown.tokens > limit {
+        return FittingParts::Undivided;
+    }
+    // First by the sums of costs, then with the lines between them.
+    let mut added = Vec::new();
+    let mut sum = shown.tokens;
+    for at in order.iter().copied() {
+        if chosen[at] {
+            continue;
+        }
+        if sum + body.costs[at] > limit {
+            if best == 0.0 {
+                // Without scores the beginning is shown, not what happens to be short.
+                break;
+            }
+            continue;
+        }
+        sum = sum + body.costs[at];
+        chosen[at] = true;
+        added.push(at);
+    }
+    if best == 0.0 && added.is_empty() {
+        // Then the beginning of the first section says more than none.
+        return FittingParts::Undivided;
+    }
+    shown = body.render(&chosen, rest, counter);
+    while shown.tokens > limit {
+        let Some(last) = added.pop() else { return FittingParts::Undivided };
+        chosen[last] = false;
+        shown = body.render(&chosen, rest, counter);
+    }
+    if best > 0.0 {
+        let room = |shown: &Cut| Tokens(limit.0.saturating_sub(shown.tokens.0));
+        for at in order.into_iter().filter(|at| !added.contains(at)).take(MAX_TRIES) {
+            if chosen[at] || body.costs[at] > room(&shown) + Tokens(32) {
+                continue;
+            }
+            chosen[at] = true;
+            let tried = body.render(&chosen, rest, counter);
+            if tried.tokens <= limit { shown = tried } else { chosen[at] = false }
+        }
+    }
+    let is_text = |(chosen, part): (&bool, &BodyPart)| *chosen && !text[part.range.clone()].trim().is_empty();
+    if chosen.iter().zip(&body.parts).any(is_text) {
+        FittingParts::Shown(shown)
+    } else if wish.known.is_empty() {
+        FittingParts::Undivided
+    } else {
+        FittingParts::Known
+    }
+}
+
+impl<'t> BodyParts<'t> {
+    fn of(text: &'t str, wish: &PartsWish<'_>, limit: Tokens, counter: &dyn TokenCounter) -> BodyParts<'t> {
+        let start = body_start(text);
+        let outline = Outline::new(&text[start..]);
+        let starts: Vec<usize> = outline.headings().iter().map(|heading| start + heading.range.start).collect();
+        let ends = starts.iter().copied().chain([text.len()]);
+        let mut sections: Vec<(Option<usize>, Range<usize>)> = Vec::new();
+        for (at, (from, to)) in [0].into_iter().chain(starts.iter().copied()).zip(ends).enumerate() {
+            sections.push((at.checked_sub(1), from..to));
+        }
+        let most = Tokens(limit.0 / MAX_SHARE);
+        let (mut parts, mut costs) = (Vec::new(), Vec::new());
+        for (heading, range) in sections {
+            let section = &text[range.clone()];
+            let is_lead = heading.is_none();
+            let marked = heading.is_some_and(|at| outline.headings()[at].title.to_lowercase().contains(ESSENTIAL_WORD));
+            let essential = marked || section.contains(ESSENTIAL_COMMENT);
+            let cost = counter.count(section);
+            if cost <= most || essential && !is_lead {
+                let known = wish.knows(&range);
+                parts.push(BodyPart { range, heading, first: true, essential: essential || is_lead, known });
+                costs.push(cost);
+                continue;
+            }
+            for (number, block) in blocks(section, !is_lead, most, counter).into_iter().enumerate() {
+                let range = range.start + block.start..range.start + block.end;
+                costs.push(counter.count(&text[range.clone()]));
+                // Of a long lead, only the beginning always comes.
+                let (first, known) = (number == 0, wish.knows(&range));
+                parts.push(BodyPart { range, heading, first, essential: is_lead && first, known });
+            }
+        }
+        BodyParts { text, outline, parts, costs }
+    }
+
+    fn heading(&self, part: &BodyPart) -> Option<&Heading> {
+        self.outline.headings().get(part.heading?)
+    }
+
+    /// Returns the headings above one, outermost first.
+    fn above(&self, part: &BodyPart) -> Vec<usize> {
+        let headings = self.outline.headings();
+        let Some(at) = part.heading else { return Vec::new() };
+        let is_above = |other: &usize| headings[*other].range.end >= headings[at].range.end;
+        let mut level = headings[at].level;
+        let mut above: Vec<usize> = Vec::new();
+        for other in (0..at).rev().filter(is_above) {
+            if headings[other].level < level {
+                level = headings[other].level;
+                above.push(other);
+            }
+        }
+        above.reverse();
+        above
+    }
+
+    fn scores(&self, message: &str) -> Vec<f32> {
+        let titles = |part: &BodyPart| -> String {
+            let above = self.above(part).into_iter().map(|at| &*self.outline.headings()[at].title);
+            above.collect::<Vec<_>>().join(" ")
+        };
+        let above: Vec<String> = self.parts.iter().map(titles).collect();
+        let section = |(part, above): (&BodyPart, &'_ String)| -> (String, String, Range<usize>) {
+            let title = self.heading(part).map_or_else(String::new, |heading| heading.title.to_string());
+            (title, above.clone(), part.range.clone())
+        };
+        let sections: Vec<(String, String, Range<usize>)> = self.parts.iter().zip(&above).map(section).collect();
+        let texts: Vec<SectionText<'_>> = sections
+            .iter()
+            .map(|(title, above, range)| SectionText { title, above, text: &self.text[range.clone()] })
+            .collect();
+        section_scores(message, &texts)
+    }
+
+    /// Writes the chosen parts, and a line in place of each gap.
+    fn render(&self, chosen: &[bool], rest: &str, counter: &dyn TokenCounter) -> Cut {
+        let mut out = String::new();
+        let mut gap: Vec<usize> = Vec::new();
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        // The headings that are written, so that none is written twice.
+        let mut written: Vec<usize> = Vec::new();
+        for (at, part) in self.parts.iter().enumerate() {
+            if !chosen[at] {
+                gap.push(at);
+                continue;
+            }
+            self.close_gap(&mut gap, &mut out);
+            let mut missing = self.above(part);
+            missing.extend(part.heading.filter(|_| !part.first));
+            for above in missing.into_iter().filter(|above| !written.contains(above)).collect::<Vec<_>>() {
+                let heading = &self.outline.headings()[above];
+                let _ = write!(out, "{} {}\n\n", "#".repeat(usize::from(heading.level)), heading.title);
+                written.push(above);
+            }
+            written.extend(part.heading.filter(|_| part.first));
+            out.push_str(self.text[part.range.clone()].trim_end());
+            out.push_str("\n\n");
+            match parts.last_mut() {
+                Some(last) if last.end == part.range.start => last.end = part.range.end,
+                _ => parts.push(part.range.clone()),
+            }
+        }
+        self.close_gap(&mut gap, &mut out);
+        let sections = |is: &dyn Fn(usize) -> bool| (0..chosen.len()).filter(|at| is(*at)).count();
+        let (kept, all) = (sections(&|at| chosen[at] || self.parts[at].known), chosen.len());
+        let _ = write!(out, "[Shortened: {kept} of {all} parts shown. {rest}]");
+        let tokens = counter.count(&out);
+        let shown = parts.iter().map(ExactSizeIterator::len).sum();
+        Cut { text: out, tokens, shown, parts }
+    }
+
+    /// Writes the line in place of the parts that are left out, if there are any.
+    fn close_gap(&self, gap: &mut Vec<usize>, out: &mut String) {
+        let parts = std::mem::take(gap);
+        let is_blank = |at: &usize| self.text[self.parts[*at].range.clone()].trim().is_empty();
+        let (known, parts): (Vec<usize>, Vec<usize>) = parts.into_iter().partition(|at| self.parts[*at].known);
+        if parts.iter().all(is_blank) {
+            if !known.iter().all(is_blank) {
+                out.push_str("[Shown before.]\n\n");
+            }
+            return;
+        }
+        // A section that is left out with all that is in it is named once, with the cost of all.
+        let mut named: Vec<(String, Tokens)> = Vec::new();
+        let mut within = 0..0;
+        for at in parts {
+            let part = &self.parts[at];
+            if within.contains(&part.range.start) {
+                if let Some(last) = named.last_mut() {
+                    last.1 = last.1 + self.costs[at];
+                }
+                continue;
+            }
+            let (title, range) = match self.heading(part) {
+                Some(heading) if part.first => (heading.title.to_string(), self.section_of(part)),
+                Some(heading) => (format!("more of {}", heading.title), self.section_of(part)),
+                None => ("text".to_owned(), part.range.clone()),
+            };
+            within = range;
+            named.push((title, self.costs[at]));
+        }
+        out.push_str("[Not shown: ");
+        for (at, (title, tokens)) in named.iter().take(MAX_NAMED).enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let _ = write!(out, "{comma}{title} ({})", tokens.0);
+        }
+        if named.len() > MAX_NAMED {
+            let rest: usize = named[MAX_NAMED..].iter().map(|(_, tokens)| tokens.0).sum();
+            let _ = write!(out, " and {} more ({rest})", named.len() - MAX_NAMED);
+        }
+        let before = if known.iter().all(is_blank) { "" } else { "; more was shown before" };
+        let _ = write!(out, " tokens{before}]\n\n");
+    }
+
+    /// Returns the range of a part's section, with all sections in it.
+    fn section_of(&self, part: &BodyPart) -> Range<usize> {
+        let start = body_start(self.text);
+        self.heading(part).map_or(part.range.clone(), |heading| start + heading.range.start..start + heading.range.end)
+    }
+}
+
+/// Divides a section at blank lines that are not inside a code block, in pieces of at most `most` tokens where that is
+/// possible. Tables and code blocks remain whole, and a title is not apart from its text.
+fn blocks(section: &str, titled: bool, most: Tokens, counter: &dyn TokenCounter) -> Vec<Range<usize>> {
+    let (mut cuts, mut fence, mut at, mut after_blank) = (Vec::new(), Fence::default(), 0, false);
+    for line in LinesWithEnds(section) {
+        let is_blank = line.trim().is_empty();
+        // An indented line continues a list or a block of code.
+        if after_blank && !is_blank && !fence.is_open() && !line.starts_with([' ', '\t']) {
+            cuts.push(at);
+        }
+        fence.pass(line);
+        at += line.len();
+        after_blank = is_blank && !fence.is_open();
+    }
+    if titled && !cuts.is_empty() {
+        cuts.remove(0);
+    }
+    cuts.push(section.len());
+    let (mut pieces, mut start, mut end): (Vec<Range<usize>>, usize, usize) = (Vec::new(), 0, 0);
+    for cut in cuts {
+        if end > start && counter.count(&section[start..cut]) > most {
+            pieces.push(start..end);
+            start = end;
+        }
+        end = cut;
+    }
+    pieces.push(start..end);
+    pieces
+}
