@@ -203,10 +203,13 @@ impl<'t> BodyParts<'t> {
             sections.push((at.checked_sub(1), from..to));
         }
         let most = Tokens(limit.0 / MAX_SHARE);
+        // Most bodies begin with a title: then its text is the lead.
+        let titled =
+            outline.headings().first().is_some_and(|heading| heading.level == 1) && text[start..].starts_with('#');
         let (mut parts, mut costs) = (Vec::new(), Vec::new());
         for (heading, range) in sections {
             let section = &text[range.clone()];
-            let is_lead = heading.is_none();
+            let is_lead = heading.is_none() || titled && heading == Some(0);
             let marked = heading.is_some_and(|at| outline.headings()[at].title.to_lowercase().contains(ESSENTIAL_WORD));
             let essential = marked || section.contains(ESSENTIAL_COMMENT);
             let cost = counter.count(section);
@@ -216,7 +219,7 @@ impl<'t> BodyParts<'t> {
                 costs.push(cost);
                 continue;
             }
-            for (number, block) in blocks(section, !is_lead, most, counter).into_iter().enumerate() {
+            for (number, block) in blocks(section, heading.is_some(), most, counter).into_iter().enumerate() {
                 let range = range.start + block.start..range.start + block.end;
                 costs.push(counter.count(&text[range.clone()]));
                 // Of a long lead, only the beginning always comes.
@@ -317,6 +320,7 @@ impl<'t> BodyParts<'t> {
         // A section that is left out with all that is in it is named once, with the cost of all.
         let mut named: Vec<(String, Tokens)> = Vec::new();
         let mut within = 0..0;
+        let end = parts.last().map_or(0, |at| self.parts[*at].range.end);
         for at in parts {
             let part = &self.parts[at];
             if within.contains(&part.range.start) {
@@ -325,12 +329,14 @@ impl<'t> BodyParts<'t> {
                 }
                 continue;
             }
-            let (title, range) = match self.heading(part) {
-                Some(heading) if part.first => (heading.title.to_string(), self.section_of(part)),
-                Some(heading) => (format!("more of {}", heading.title), self.section_of(part)),
-                None => ("text".to_owned(), part.range.clone()),
+            let title = match self.heading(part) {
+                Some(heading) if part.first => heading.title.to_string(),
+                Some(heading) => format!("more of {}", heading.title),
+                None => "text".to_owned(),
             };
-            within = range;
+            // All of its section, if nothing of that is shown behind the gap.
+            let section = self.section_of(part);
+            within = if part.first && section.end <= end { section } else { self.own_section(at) };
             named.push((title, self.costs[at]));
         }
         out.push_str("[Not shown: ");
@@ -344,6 +350,12 @@ impl<'t> BodyParts<'t> {
         }
         let before = if known.iter().all(is_blank) { "" } else { "; more was shown before" };
         let _ = write!(out, " tokens{before}]\n\n");
+    }
+
+    /// Returns the range of a part and those behind it that belong to the same section, without the sections in it.
+    fn own_section(&self, at: usize) -> Range<usize> {
+        let own = self.parts[at..].iter().take_while(|part| part.heading == self.parts[at].heading);
+        self.parts[at].range.start..own.last().map_or(0, |part| part.range.end)
     }
 
     /// Returns the range of a part's section, with all sections in it.

@@ -223,7 +223,9 @@ impl StyleCheck<'_> {
         let lines = body.lines().count();
         if lines > MAX_LINES {
             let message = format!("the body has {lines} lines; models follow short ones better");
-            self.report(Code::LongBody, message, None, "move depth into references/ and link to it");
+            let hint =
+                "move depth into references/ and link to it; mark what must always be shown with <!-- essential -->";
+            self.report(Code::LongBody, message, None, hint);
         }
         if body.trim_start().starts_with("---\n") && crate::split::body_start(body.as_bytes()).is_some() {
             let place = self.file_lines.span(start..start + 3);

@@ -226,7 +226,7 @@ impl Selector {
 /// The share of the lesser evidence that counts beside the greater.
 const SAME_WORDS: f32 = 0.25;
 /// The certainty that a nearby file gives.
-const NEARBY_SHARE: f32 = 0.3;
+const NEARBY_SHARE: f32 = 0.35;
 
 /// Returns the certainty that several triggers give together.
 fn declared(certainties: impl Iterator<Item = f32>) -> f32 {

@@ -68,6 +68,16 @@ fn the_sections_that_fit_are_shown_below_their_headings() {
     );
 }
 
+/// Most bodies begin with a title and a few words: these are the lead.
+#[test]
+fn the_text_below_the_title_is_the_lead() {
+    let body = format!("# Files\n\n{}", body());
+    let shown = show(&body, "at most one gigabyte", 260, None);
+    assert!(shown.turn.contains("# Files\n\nReads and writes files.\n\n[Not shown: Merge ("), "{}", shown.turn);
+    assert!(shown.turn.contains("), Deploy (") && shown.turn.contains("At most one gigabyte"), "{}", shown.turn);
+    assert!(!shown.turn.contains("Roll back"), "it is left out with all of Deploy: {}", shown.turn);
+}
+
 #[test]
 fn a_body_within_its_limit_is_not_touched() {
     let body = body();
