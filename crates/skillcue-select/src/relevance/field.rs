@@ -63,6 +63,9 @@ impl PostingBlocks {
 /// How many postings a block of a stored field holds, about: 64 KiB.
 const POSTINGS_PER_BLOCK: u32 = 16 << 10;
 
+/// How many postings are compared one by one before some are skipped.
+const SINGLE_STEPS: usize = 16;
+
 /// The postings of a term in a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Postings<'a> {
@@ -226,9 +229,26 @@ impl Postings<'_> {
         self.list.len()
     }
 
-    /// Returns the documents, in order.
-    pub(crate) fn documents(&self) -> impl Iterator<Item = usize> {
-        self.list.iter().map(|posting| document_of(*posting))
+    /// Returns whether a document is among them. Forgets all before it: documents must be asked for in order.
+    ///
+    /// After a few single steps, steps double until one is too far: among many postings, a few are found without a look
+    /// at the others.
+    pub(crate) fn skip_to(&mut self, document: usize) -> bool {
+        let before = |posting: &u32| document_of(*posting) < document;
+        for _ in 0..SINGLE_STEPS {
+            match self.list.split_first() {
+                Some((first, rest)) if before(first) => self.list = rest,
+                first => return first.is_some_and(|(first, _)| document_of(*first) == document),
+            }
+        }
+        let mut step = 1;
+        while self.list.get(step).is_some_and(before) {
+            step *= 2;
+        }
+        let (start, end) = (step / 2, (step + 1).min(self.list.len()));
+        let at = start + self.list[start..end].partition_point(before);
+        self.list = &self.list[at..];
+        self.list.first().is_some_and(|posting| document_of(*posting) == document)
     }
 }
 
@@ -266,6 +286,18 @@ mod tests {
         }
         assert_eq!(field.impact_on(two, 2), None);
         assert!(field.postings(4).is_none() && field.idf(4).is_none());
+    }
+
+    #[test]
+    fn documents_in_order_are_skipped_to() {
+        let texts: Vec<Vec<(u32, u32)>> = (0..200).map(|at| if at % 3 == 0 { vec![(1, 1)] } else { vec![] }).collect();
+        let field = TextField::of(texts.iter().map(|terms| bag(terms)));
+        for step in [1, 2, 3, 7, 50, 199] {
+            let mut postings = field.postings(1).unwrap();
+            for document in (0..220).step_by(step) {
+                assert_eq!(postings.skip_to(document), document < 200 && document % 3 == 0, "{step} {document}");
+            }
+        }
     }
 
     #[test]

@@ -162,8 +162,7 @@ impl TextIndex {
         let rarity_of = |key: u32| self.rarity(Some(key));
         let message = MessageTerms::of(message, &mut scratch.tokenizer, self.rarity(None), rarity_of);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
-        let mut documents = self.best(scratch, 0, count, &usable);
-        documents.extend(self.best(scratch, 1, count, &usable));
+        let mut documents = self.best(scratch, count, &usable);
         for skill in context.meaning.iter().flat_map(|meaning| meaning.nearest) {
             // Documents are in the order of skills.
             let document = self.skills.binary_search_by_key(skill, |skill| *skill as usize).ok();
@@ -301,11 +300,9 @@ impl TextIndex {
                     scratch.touch(document).scores[number] += list.factor * impact;
                 }),
                 None => impacts.for_each(|(document, impact)| scratch.add(document, number, list.factor * impact)),
-                Some(unless) => {
-                    let mut having = unless.documents().peekable();
+                Some(mut unless) => {
                     for (document, impact) in impacts {
-                        while having.next_if(|having| *having < document).is_some() {}
-                        if having.peek() == Some(&document) {
+                        if unless.skip_to(document) {
                         } else if finds {
                             scratch.touch(document).scores[number] += list.factor * impact;
                         } else {
@@ -359,26 +356,16 @@ impl TextIndex {
         [short, if self.long.is_some() { long } else { short }, name]
     }
 
-    /// Returns the documents with the highest scores in a field, in any order.
-    fn best(&self, scratch: &SearchScratch, field: usize, count: usize, usable: &dyn Fn(&usize) -> bool) -> Vec<usize> {
-        let mut best: Vec<(f32, usize)> = Vec::new();
-        let mut last: Option<(f32, usize)> = None;
+    /// Returns the documents with the highest scores by name and description, and those by the whole text, in any order.
+    fn best(&self, scratch: &SearchScratch, count: usize, usable: &dyn Fn(&usize) -> bool) -> Vec<usize> {
+        let mut best = [TopDocuments::default(), TopDocuments::default()];
+        // Scores are far apart in memory: each document's are fetched once.
         for document in scratch.touched.iter().map(|document| *document as usize) {
-            let one = (self.scores(scratch, document)[field], document);
-            let beaten = last.is_some_and(|last| by_score(&last, &one) == Ordering::Less);
-            if one.0 <= 0.0 || beaten || !usable(&document) {
-                continue;
-            }
-            best.push(one);
-            // Half of them go at once, so that each costs little.
-            if best.len() >= count.saturating_mul(2) {
-                best.select_nth_unstable_by(count - 1, by_score);
-                best.truncate(count);
-                last = best.last().copied();
+            for (best, score) in best.iter_mut().zip(self.scores(scratch, document)) {
+                best.offer((score, document), count, usable);
             }
         }
-        best.sort_unstable_by(by_score);
-        best.into_iter().take(count).map(|one| one.1).collect()
+        best.into_iter().flat_map(|best| best.first(count)).collect()
     }
 
     /// Returns the words of the message that count for a document.
@@ -417,6 +404,35 @@ impl TextIndex {
             TextWord { text: message[span.clone()].to_owned(), span, term: stem.to_owned(), weight }
         };
         words.into_iter().map(word).collect()
+    }
+}
+
+/// The documents with the highest of the scores that were offered.
+#[derive(Debug, Default)]
+struct TopDocuments {
+    best: Vec<(f32, usize)>,
+    /// The last one that was among the best when they were last sorted out.
+    last: Option<(f32, usize)>,
+}
+
+impl TopDocuments {
+    fn offer(&mut self, one: (f32, usize), count: usize, usable: &dyn Fn(&usize) -> bool) {
+        let beaten = self.last.is_some_and(|last| by_score(&last, &one) == Ordering::Less);
+        if one.0 <= 0.0 || beaten || !usable(&one.1) {
+            return;
+        }
+        self.best.push(one);
+        // Half of them go at once, so that each costs little.
+        if self.best.len() >= count.saturating_mul(2) {
+            self.best.select_nth_unstable_by(count - 1, by_score);
+            self.best.truncate(count);
+            self.last = self.best.last().copied();
+        }
+    }
+
+    fn first(mut self, count: usize) -> impl Iterator<Item = usize> {
+        self.best.sort_unstable_by(by_score);
+        self.best.into_iter().take(count).map(|one| one.1)
     }
 }
 
