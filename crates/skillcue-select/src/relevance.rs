@@ -30,6 +30,7 @@ mod sections;
 mod sequence;
 mod storage;
 mod tokens;
+mod update;
 mod weights;
 mod words;
 

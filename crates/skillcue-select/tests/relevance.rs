@@ -344,7 +344,7 @@ proptest! {
             let at = usize::try_from(at).ok()?;
             bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
         });
-        prop_assert!(TextIndex::read_back(&read, 0).is_none() && TextIndex::stored_bodies(&read).is_none());
+        prop_assert!(TextIndex::read_back(&read, 0).is_none() && TextIndex::read_old(&read).is_none());
     }
 }
 

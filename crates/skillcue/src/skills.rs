@@ -121,6 +121,7 @@ impl Skillcue {
         }
         let (disclosing, index_files) = (self.disclosing.clone(), self.index_files.clone());
         let fresh = Snapshot::new(Arc::clone(&catalog), disclosing, index_files, Arc::clone(&self.matches));
+        let fresh = fresh.follow(&snapshot);
         if snapshot.is_indexed() {
             fresh.prepare(self.mode);
         }

@@ -1,8 +1,7 @@
 //! A catalog with its indexes, which are made when first needed.
 
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
@@ -20,6 +19,8 @@ use crate::match_cache::{IndexVersion, MatchCache};
 const MIN_PARALLEL: usize = 16;
 /// The number of skills from which indexes are kept. Fewer are indexed faster than a file is read and checked.
 const MIN_KEPT_SKILLS: usize = 50;
+/// How many changed bodies are read before an answer: reading more takes longer than the answer.
+const MAX_READ_FIRST: usize = 16;
 
 /// The kinds of index files: selectors, and indexes over texts.
 const SELECT: &str = "select";
@@ -33,6 +34,10 @@ pub(crate) struct Snapshot {
     selector: OnceLock<Selector>,
     discloser: OnceLock<Discloser>,
     texts: ArcSwapOption<TextIndex>,
+    /// The index over texts of the snapshot before, from which unchanged skills are taken over.
+    texts_before: ArcSwapOption<TextIndex>,
+    /// How many bodies have been read.
+    bodies_read: AtomicUsize,
     /// Whether a thread has begun to index bodies.
     reading: AtomicBool,
     disclosing: DisclosureSetup,
@@ -60,10 +65,18 @@ impl Snapshot {
             selector: OnceLock::new(),
             discloser: OnceLock::new(),
             texts: ArcSwapOption::empty(),
+            texts_before: ArcSwapOption::empty(),
+            bodies_read: AtomicUsize::new(0),
             reading: AtomicBool::new(false),
             disclosing,
             index_files,
         }
+    }
+
+    /// Takes over from a snapshot of another catalog what is unchanged.
+    pub(crate) fn follow(self, before: &Snapshot) -> Snapshot {
+        self.texts_before.store(before.texts.load_full());
+        self
     }
 
     /// Returns the index over triggers: kept from an earlier start, or built.
@@ -134,40 +147,73 @@ impl Snapshot {
             // It was made with all bodies.
             self.reading.store(true, Ordering::Release);
         }
-        if kept.is_none() && self.is_kept_damaged() {
-            // It had bodies: without them the answer would be another one.
+        let texts = kept.or_else(|| self.old_texts().and_then(|old| self.update(&old, MAX_READ_FIRST)));
+        if texts.is_none() && self.index_files.as_ref().is_some_and(|files| files.read_at(TEXTS).is_some()) {
+            // It is damaged, or of another version, and had bodies: without them the answer would be another one.
             self.index_bodies();
             if let Some(texts) = self.texts.load_full() {
                 return texts;
             }
         }
-        let texts = Arc::new(kept.unwrap_or_else(|| self.make_texts()));
+        let texts = texts.unwrap_or_else(|| Arc::new(TextIndex::of(&self.catalog)));
         // A thread that was faster has made an equal one, or a better one.
         let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
         before.as_ref().map_or(texts, Arc::clone)
     }
 
     /// Returns the index over texts that an earlier start made of the same skills with the same bodies.
-    fn kept_texts(&self) -> Option<TextIndex> {
-        TextIndex::read_back(&self.index_files.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
+    fn kept_texts(&self) -> Option<Arc<TextIndex>> {
+        let read = self.index_files.as_ref()?.read_at(TEXTS)?;
+        TextIndex::read_back(&read, TextIndex::key(&self.catalog)).map(Arc::new)
     }
 
-    /// Returns whether there is an index over texts from an earlier start of which nothing can be used: it is damaged,
-    /// or of another version.
-    fn is_kept_damaged(&self) -> bool {
-        let file = self.index_files.as_ref().and_then(|files| files.read_at(TEXTS));
-        file.is_some_and(|read| TextIndex::stored_bodies(&read).is_none())
+    /// Returns an index over texts of which unchanged skills can be taken over.
+    fn old_texts(&self) -> Option<Arc<TextIndex>> {
+        let stored = || Some(Arc::new(TextIndex::read_old(&self.index_files.as_ref()?.read_at(TEXTS)?)?));
+        self.texts_before.swap(None).or_else(stored)
     }
 
-    /// Makes the index over texts, with the bodies that are known.
-    fn make_texts(&self) -> TextIndex {
-        let known = self.kept_bodies();
-        known.map_or_else(|| TextIndex::of(&self.catalog), |terms| TextIndex::with_bodies(&self.catalog, &terms))
+    /// Returns an old index over texts, updated to this catalog. Of changed skills the bodies are read, too, if there
+    /// are at most `most` and any body is in the old one. `None`, if that is damaged.
+    fn update(&self, old: &TextIndex, most: usize) -> Option<Arc<TextIndex>> {
+        let changed = self.unread(old);
+        let (count, known) = (changed.len(), old.len());
+        let read = if count <= most && (old.has_any_body() || most == usize::MAX) { changed } else { Vec::new() };
+        let updated = old.updated(&self.catalog, &self.read_bodies(&read)).map(Arc::new);
+        tracing::debug!(changed = count, read = read.len(), known, "updated the index over texts");
+        updated
     }
 
-    /// Returns the terms of bodies that earlier starts have read.
-    fn kept_bodies(&self) -> Option<BodyTerms> {
-        TextIndex::stored_bodies(&self.index_files.as_ref()?.read_at(TEXTS)?)
+    /// Returns the skills on disk whose bodies are not in an index over texts as they are now.
+    fn unread(&self, texts: &TextIndex) -> Vec<&Skill> {
+        texts.changed_skills(&self.catalog).filter(|skill| skill.server().is_none()).collect()
+    }
+
+    /// Reads bodies, and counts them. One that cannot be read says nothing; loading it says why.
+    fn read_bodies(&self, skills: &[&Skill]) -> BodyTerms {
+        // Its own loader, with room for one: indexing must not evict bodies that are in use.
+        let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
+        let of_skill = |skill: &&Skill| {
+            let body = loader.body(&skill.body_file()).ok()?;
+            Some((body_key(skill), BodyTerms::of_body(body.as_str())))
+        };
+        let found: Vec<_> = if skills.len() < MIN_PARALLEL {
+            skills.iter().filter_map(of_skill).collect()
+        } else {
+            skills.par_iter().filter_map(of_skill).collect()
+        };
+        self.bodies_read.fetch_add(found.len(), Ordering::Relaxed);
+        let mut terms = BodyTerms::default();
+        for (key, doc) in found {
+            terms.insert(key, doc);
+        }
+        terms
+    }
+
+    /// Returns an index over the texts of all skills with all bodies, of which nothing is known.
+    fn read_texts(&self) -> Arc<TextIndex> {
+        let local: Vec<&Skill> = self.catalog.skills().filter(|skill| skill.server().is_none()).collect();
+        Arc::new(TextIndex::with_bodies(&self.catalog, &self.read_bodies(&local)))
     }
 
     /// Reads the bodies that are not known from earlier, and indexes all. Returns how many were read. Only the first
@@ -177,38 +223,27 @@ impl Snapshot {
             return 0;
         }
         if let Some(texts) = self.kept_texts() {
-            self.replace_texts(Arc::new(texts));
+            self.replace_texts(texts);
             return 0;
         }
-        let mut terms = self.kept_bodies().unwrap_or_default();
-        let keys: HashSet<u64> = self.catalog.skills().map(body_key).collect();
-        terms.retain(|key| keys.contains(&key));
-        let local = |skill: &&Skill| skill.server().is_none();
-        let unread: Vec<&Skill> =
-            self.catalog.skills().filter(local).filter(|skill| terms.get(body_key(skill)).is_none()).collect();
-        // Its own loader, with room for one: indexing must not evict bodies that are in use.
-        let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
-        // A body that cannot be read says nothing; loading it says why.
-        let of_skill = |skill: &&Skill| {
-            let body = loader.body(&skill.body_file()).ok()?;
-            Some((body_key(skill), BodyTerms::of_body(body.as_str())))
+        let mut texts = match self.texts.load_full().filter(|own| !own.is_damaged()) {
+            Some(own) if self.unread(&own).is_empty() => own,
+            own => {
+                let updated = own.or_else(|| self.old_texts()).and_then(|old| self.update(&old, usize::MAX));
+                updated.unwrap_or_else(|| self.read_texts())
+            }
         };
-        let found: Vec<_> = if unread.len() < MIN_PARALLEL {
-            unread.iter().filter_map(of_skill).collect()
-        } else {
-            unread.par_iter().filter_map(of_skill).collect()
-        };
-        let read = found.len();
-        for (key, doc) in found {
-            terms.insert(key, doc);
+        let mut bytes = self.index_files.as_ref().map(|_| texts.to_bytes(TextIndex::key(&self.catalog)));
+        if texts.is_damaged() {
+            // Texts of unchanged skills are copied from the old file, and are checked only now.
+            texts = self.read_texts();
+            bytes = bytes.map(|_| texts.to_bytes(TextIndex::key(&self.catalog)));
         }
-        let texts = Arc::new(TextIndex::with_bodies(&self.catalog, &terms));
-        self.replace_texts(Arc::clone(&texts));
-        if let Some(files) = &self.index_files {
-            files.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
+        self.replace_texts(texts);
+        if let Some((files, bytes)) = self.index_files.as_ref().zip(bytes) {
+            files.write(TEXTS, &bytes);
         }
-        tracing::debug!(read, known = terms.len() - read, "indexed bodies");
-        read
+        self.bodies_read.swap(0, Ordering::Relaxed)
     }
 
     /// Makes the indexes that the first message would have to wait for.

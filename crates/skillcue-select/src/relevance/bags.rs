@@ -5,7 +5,7 @@ use hashbrown::HashTable;
 use crate::relevance::bodies::DocTerms;
 use crate::relevance::field::{Bag, spread};
 use crate::relevance::negation::Claims;
-use crate::relevance::profile::{ProfileStore, ProfileTexts};
+use crate::relevance::profile::{ProfileTexts, ProfileWriter};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::hash_of;
 
@@ -20,17 +20,19 @@ pub(crate) struct Bags {
     pub(crate) skills: Vec<u32>,
     /// Keys of their names in lower case, to recognise equal ones.
     pub(crate) names: Vec<u64>,
-    /// The keys of their bodies; 0 for those without one.
-    pub(crate) body_keys: Vec<u64>,
+    /// Keys of all their texts.
+    pub(crate) text_keys: Vec<u64>,
+    /// Whether each has a body.
+    pub(crate) bodies: Vec<bool>,
     /// Name, description and triggers.
     pub(crate) short: Texts,
-    /// Name, description, triggers and body; `None`, if no skill has a body.
-    pub(crate) long: Option<Texts>,
+    /// Name, description, triggers and body. Empty, as long as no skill has a body.
+    long: Texts,
     /// The name alone.
     pub(crate) name: Texts,
     pub(crate) vocabulary: Vocabulary,
     /// The texts of each skill in their order.
-    pub(crate) profiles: ProfileStore,
+    pub(crate) profiles: ProfileWriter,
     keys: Vec<u32>,
 }
 
@@ -55,14 +57,15 @@ pub(crate) struct SkillTexts<'a, T> {
     pub(crate) description: &'a str,
     pub(crate) triggers: T,
     pub(crate) body: Option<&'a DocTerms>,
-    /// The key of the body, by which it is found again; 0, if it has none.
-    pub(crate) body_key: u64,
+    /// A key of all texts, by which unchanged ones are recognised.
+    pub(crate) key: u64,
 }
 
 impl Bags {
     pub(crate) fn push<'a>(&mut self, skill: u32, parts: SkillTexts<'a, impl Iterator<Item = &'a str>>) {
         self.skills.push(skill);
-        self.body_keys.push(parts.body_key);
+        self.text_keys.push(parts.key);
+        self.bodies.push(parts.body.is_some());
         self.names.push(hash_of(&parts.name.to_lowercase()));
         let claims = Claims::of(head(parts.description, MAX_DESCRIPTION));
         let mut keys = std::mem::take(&mut self.keys);
@@ -78,9 +81,17 @@ impl Bags {
         }
         self.short.push(&mut keys);
         self.keys = keys;
-        if let Some(long) = &mut self.long {
-            long.push_sum(self.short.last(), parts.body);
+        if parts.body.is_some() || !self.long.ends.is_empty() {
+            for before in self.long.ends.len()..self.short.ends.len() - 1 {
+                self.long.push_sum(self.short.get(before), None);
+            }
+            self.long.push_sum(self.short.last(), parts.body);
         }
+    }
+
+    /// Returns the texts with bodies, which equal those without if no skill has one.
+    pub(crate) fn long(&self) -> &Texts {
+        if self.long.ends.is_empty() { &self.short } else { &self.long }
     }
 
     /// Adds the keys of a text's terms.

@@ -108,6 +108,11 @@ pub fn body_key(skill: &Skill) -> u64 {
     XxHash3_64::oneshot(&bytes)
 }
 
+/// Returns a key of all texts of a skill. The name counts besides [`body_key`]: it need not be in the file.
+pub(crate) fn text_key(skill: &Skill) -> u64 {
+    XxHash3_64::oneshot_with_seed(body_key(skill), skill.name().as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

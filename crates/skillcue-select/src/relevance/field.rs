@@ -36,8 +36,10 @@ pub(crate) struct TextField {
     /// The start of each term's postings; one more than there are terms.
     pub(crate) starts: Vec<u32>,
     pub(crate) postings: PostingBlocks,
+    /// The number of words of each document.
+    pub(crate) lengths: Vec<u32>,
     /// For each document, the term of its length in the denominator of BM25.
-    pub(crate) norms: Vec<f32>,
+    norms: Vec<f32>,
 }
 
 /// Postings of all terms: in memory, or in blocks of whole terms that are read when first needed.
@@ -58,6 +60,17 @@ impl PostingBlocks {
         let read = parts.iter().map(|_| OnceLock::new()).collect();
         PostingBlocks::Stored { firsts, parts, read }
     }
+}
+
+/// The number of a document that is in a field no more.
+pub(crate) const GONE: u32 = u32::MAX;
+
+/// A field whose documents get other numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Renumbered<'a> {
+    pub(crate) field: &'a TextField,
+    /// The new number of each document, or [`GONE`].
+    pub(crate) numbers: &'a [u32],
 }
 
 /// How many postings a block of a stored field holds, about: 64 KiB.
@@ -118,10 +131,58 @@ impl TextField {
                 *at += 1;
             }
         }
+        TextField::new(keys, starts, PostingBlocks::InMemory(postings), lengths)
+    }
+
+    pub(crate) fn new(keys: Vec<u32>, starts: Vec<u32>, postings: PostingBlocks, lengths: Vec<u32>) -> TextField {
         let total: f64 = lengths.iter().copied().map(f64::from).sum();
         let mean = if total > 0.0 { total / lengths.len() as f64 } else { 1.0 };
         let norms = lengths.iter().map(|length| K1 * (1.0 - B + B * (f64::from(*length) / mean) as f32)).collect();
-        TextField { keys, starts, postings: PostingBlocks::InMemory(postings), norms }
+        TextField { keys, starts, postings, lengths, norms }
+    }
+
+    /// Returns the field over documents of two others: equal to one that was made from their texts. `None`, if stored
+    /// postings are damaged.
+    pub(crate) fn merged(sources: [Renumbered<'_>; 2], documents: usize) -> Option<TextField> {
+        let mut lengths = vec![0; documents];
+        for Renumbered { field, numbers } in sources {
+            for (length, number) in field.lengths.iter().zip(numbers) {
+                if let Some(place) = lengths.get_mut(*number as usize) {
+                    *place = *length;
+                }
+            }
+        }
+        let [some, others] = sources.map(|source| source.field);
+        let mut keys = Vec::with_capacity(some.keys.len() + others.keys.len());
+        let mut starts = Vec::with_capacity(keys.capacity() + 1);
+        let most = [some, others].map(|field| field.starts.last().map_or(0, |end| *end as usize));
+        let mut postings: Vec<u32> = Vec::with_capacity(most.iter().sum());
+        starts.push(0);
+        let mut at = [0, 0];
+        while let Some(key) = [some.keys.get(at[0]), others.keys.get(at[1])].into_iter().flatten().min().copied() {
+            let start = postings.len();
+            for (Renumbered { field, numbers }, at) in sources.iter().zip(&mut at) {
+                if field.keys.get(*at) != Some(&key) {
+                    continue;
+                }
+                let renumber = |posting: &u32| {
+                    let number = numbers.get(document_of(*posting)).copied().filter(|number| *number != GONE)?;
+                    Some(number << COUNT_BITS | posting & ((1 << COUNT_BITS) - 1))
+                };
+                postings.extend(field.list(*at)?.iter().filter_map(renumber));
+                *at += 1;
+            }
+            let list = &mut postings[start..];
+            if !list.is_sorted() {
+                // Of two ascending parts as a rule, which a stable sort merges.
+                list.sort_by_key(|posting| *posting);
+            }
+            if !list.is_empty() {
+                keys.push(key);
+                starts.push(u32::try_from(postings.len()).ok()?);
+            }
+        }
+        Some(TextField::new(keys, starts, PostingBlocks::InMemory(postings), lengths))
     }
 
     /// Returns the number of documents.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
-use skillcue_catalog::Catalog;
+use skillcue_catalog::{Catalog, Skill};
 use twox_hash::XxHash3_128;
 
-use crate::relevance::bags::{Bags, SkillTexts, Texts};
-use crate::relevance::bodies::{BodyTerms, DocTerms, body_key};
+use crate::relevance::bags::{Bags, SkillTexts};
+use crate::relevance::bodies::{BodyTerms, DocTerms, body_key, text_key};
 use crate::relevance::field::{MAX_DOCUMENTS, TextField};
 use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
-use crate::relevance::profile::ProfileStore;
+use crate::relevance::profile::{ProfileStore, ProfileWriter};
 
 /// How many skills are read at a time, and from how many on several threads are used.
 const SKILLS_PER_CHUNK: usize = 1024;
@@ -39,8 +39,10 @@ const MIN_BODY_WORDS: u64 = 5;
 pub struct TextIndex {
     /// The skill of each document.
     pub(crate) skills: Vec<u32>,
-    /// The key of each document's body; 0, if none is indexed.
-    pub(crate) body_keys: Vec<u64>,
+    /// A key of each document's texts, by which an unchanged one is recognised.
+    pub(crate) text_keys: Vec<u64>,
+    /// Whether each document's body is indexed.
+    pub(crate) bodies: Vec<bool>,
     /// A key of each document's name in lower case.
     pub(crate) names: Vec<u64>,
     pub(crate) short: TextField,
@@ -49,7 +51,7 @@ pub struct TextIndex {
     pub(crate) name: TextField,
     /// Whether skills are weighed as having bodies.
     pub(crate) has_bodies: bool,
-    pub(crate) lookalikes: LookalikesStore,
+    pub(crate) lookalikes: Arc<LookalikesStore>,
     pub(crate) profiles: ProfileStore,
     /// Set when a stored part turns out to be damaged.
     pub(crate) damaged: Arc<AtomicBool>,
@@ -88,49 +90,39 @@ impl TextIndex {
 
     /// Indexes level 1, and the bodies of all skills whose [`body_key`] is in `bodies`.
     pub fn with_bodies(catalog: &Catalog, bodies: &BodyTerms) -> TextIndex {
-        TextIndex::build(catalog.all(), !bodies.is_empty(), |number, skill, bags| {
-            if skill.shadowed() {
-                return;
-            }
-            let body = if bodies.is_empty() { None } else { bodies.get(body_key(skill)) };
-            let manifest = skill.make_manifest();
-            let triggers = manifest.triggers();
-            let triggers = triggers.keywords.iter().chain(&triggers.verbs).map(AsRef::as_ref);
-            let body_key = body.map_or(0, |_| body_key(skill));
-            let (name, description) = (skill.name(), manifest.description());
-            bags.push(number, SkillTexts { name, description, triggers, body, body_key });
-        })
+        let skills: Vec<(u32, &Skill)> = documents(catalog).collect();
+        TextIndex::build(&skills, |number, skill, bags| push_skill(number, skill, bodies, bags))
     }
 
     /// Indexes plain texts, numbered in their order.
     pub fn of_documents<'a>(documents: impl IntoIterator<Item = SkillDocument<'a>>) -> TextIndex {
         let documents: Vec<SkillDocument<'a>> = documents.into_iter().collect();
-        let bodies = documents.iter().any(|document| document.body.is_some());
-        TextIndex::build(&documents, bodies, |number, document, bags| {
+        let numbered: Vec<(u32, &SkillDocument<'a>)> = (0..).zip(&documents).collect();
+        TextIndex::build(&numbered, |number, document, bags| {
             let body: Option<DocTerms> = document.body.map(BodyTerms::of_body);
             let triggers = document.triggers.iter().copied();
             let SkillDocument { name, description, .. } = *document;
-            bags.push(number, SkillTexts { name, description, triggers, body: body.as_ref(), body_key: 0 });
+            bags.push(number, SkillTexts { name, description, triggers, body: body.as_ref(), key: 0 });
         })
     }
 
-    fn build<T: Sync>(items: &[T], bodies: bool, read: impl Fn(u32, &T, &mut Bags) + Sync) -> TextIndex {
+    /// Indexes what `read` puts into the bags, each item with its number.
+    pub(crate) fn build<T: Sync>(items: &[(u32, &T)], read: impl Fn(u32, &T, &mut Bags) + Sync) -> TextIndex {
         let items = &items[..items.len().min(MAX_DOCUMENTS)];
-        let read_chunk = |(chunk, items): (usize, &[T])| {
+        let read_chunk = |items: &[(u32, &T)]| {
             let mut bags = Bags::default();
-            bags.long = bodies.then(Texts::default);
-            for (item, number) in items.iter().zip(chunk * SKILLS_PER_CHUNK..) {
-                read(u32::try_from(number).unwrap_or(u32::MAX), item, &mut bags);
+            for (number, item) in items {
+                read(*number, item, &mut bags);
             }
             bags
         };
         let bags: Vec<Bags> = if items.len() < MIN_PARALLEL {
-            items.chunks(SKILLS_PER_CHUNK).enumerate().map(read_chunk).collect()
+            items.chunks(SKILLS_PER_CHUNK).map(read_chunk).collect()
         } else {
-            items.par_chunks(SKILLS_PER_CHUNK).enumerate().map(read_chunk).collect()
+            items.par_chunks(SKILLS_PER_CHUNK).map(read_chunk).collect()
         };
-        let long =
-            || bodies.then(|| TextField::of(bags.iter().filter_map(|bags| bags.long.as_ref()).flat_map(Texts::iter)));
+        let has_body = bags.iter().any(|bags| bags.bodies.contains(&true));
+        let long = || has_body.then(|| TextField::of(bags.iter().flat_map(|bags| bags.long().iter())));
         let short = || {
             let short = TextField::of(bags.iter().flat_map(|bags| bags.short.iter()));
             // In the order of the terms' numbers, each once.
@@ -149,24 +141,21 @@ impl TextIndex {
             rayon::join(short, || (long(), name()))
         };
         let mut bags = bags;
-        let words = |texts: &Texts| texts.iter().map(|bag| u64::from(bag.length)).sum::<u64>();
-        let all = bags.iter().filter_map(|bags| bags.long.as_ref()).map(words).sum::<u64>();
-        let fronts = bags.iter().map(|bags| words(&bags.short)).sum::<u64>();
-        let has_bodies = all >= fronts + MIN_BODY_WORDS * items.len().max(1) as u64;
-        let mut profiles = ProfileStore::default();
+        let mut profiles = ProfileWriter::default();
         for bags in &mut bags {
             profiles.append(std::mem::take(&mut bags.profiles));
         }
         TextIndex {
             skills: bags.iter().flat_map(|bags| bags.skills.iter().copied()).collect(),
-            body_keys: bags.iter().flat_map(|bags| bags.body_keys.iter().copied()).collect(),
+            text_keys: bags.iter().flat_map(|bags| bags.text_keys.iter().copied()).collect(),
+            bodies: bags.iter().flat_map(|bags| bags.bodies.iter().copied()).collect(),
             names: bags.iter().flat_map(|bags| bags.names.iter().copied()).collect(),
+            has_bodies: has_bodies(&short, long.as_ref()),
             short,
             long,
             name,
-            lookalikes: lookalikes.into(),
-            profiles,
-            has_bodies,
+            lookalikes: Arc::new(lookalikes.into()),
+            profiles: profiles.finish(),
             damaged: Arc::default(),
         }
     }
@@ -176,8 +165,34 @@ impl TextIndex {
         self.skills.len()
     }
 
+    /// Returns whether the body of any skill is in it.
+    pub fn has_any_body(&self) -> bool {
+        self.bodies.contains(&true)
+    }
+
     /// Returns whether there is no skill in it.
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
+}
+
+/// Returns the skills of a catalog that are indexed, with their numbers in [`Catalog::all`].
+pub(crate) fn documents(catalog: &Catalog) -> impl Iterator<Item = (u32, &Skill)> {
+    (0u32..).zip(catalog.all().iter().map(|skill| &**skill)).filter(|(_, skill)| !skill.shadowed())
+}
+
+/// Adds the texts of a skill to the bags, with its body if that is in `bodies`.
+pub(crate) fn push_skill(number: u32, skill: &Skill, bodies: &BodyTerms, bags: &mut Bags) {
+    let body = if bodies.is_empty() { None } else { bodies.get(body_key(skill)) };
+    let manifest = skill.make_manifest();
+    let triggers = manifest.triggers();
+    let triggers = triggers.keywords.iter().chain(&triggers.verbs).map(AsRef::as_ref);
+    let (name, description) = (skill.name(), manifest.description());
+    bags.push(number, SkillTexts { name, description, triggers, body, key: text_key(skill) });
+}
+
+/// Returns whether skills are weighed as having bodies, given the fields without and with them.
+pub(crate) fn has_bodies(short: &TextField, long: Option<&TextField>) -> bool {
+    let words = |field: &TextField| field.lengths.iter().copied().map(u64::from).sum::<u64>();
+    long.is_some_and(|long| words(long) >= words(short) + MIN_BODY_WORDS * short.documents().max(1) as u64)
 }

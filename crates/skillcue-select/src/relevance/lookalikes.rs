@@ -1,10 +1,11 @@
 //! Lookalikes: known words that are similar to a misspelt one.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
 use crate::relevance::storage::LazyPart;
+use crate::relevance::words::key_of;
 
 /// The likeness that two words need, and how many of the most similar are returned.
 const MIN_LIKENESS: f32 = 0.5;
@@ -24,28 +25,58 @@ pub(crate) struct Lookalikes {
     pub(crate) stems: Vec<u32>,
 }
 
-/// Lookalikes that are in memory, or read when first needed.
+/// Lookalikes that are in memory, or read or made when first needed.
 #[derive(Debug)]
 pub(crate) struct LookalikesStore {
     /// `None`, if the stored ones are damaged.
     made: OnceLock<Option<Lookalikes>>,
-    parts: Option<[LazyPart; 6]>,
+    origin: LookalikesOrigin,
+}
+
+/// The data that lookalikes are made from.
+#[derive(Debug)]
+enum LookalikesOrigin {
+    Nothing,
+    Parts(Box<[LazyPart; 6]>),
+    /// The stems of two others whose keys are among these, ascending.
+    Merged {
+        stores: [Arc<LookalikesStore>; 2],
+        keys: Vec<u32>,
+    },
 }
 
 impl From<Lookalikes> for LookalikesStore {
     fn from(lookalikes: Lookalikes) -> LookalikesStore {
-        LookalikesStore { made: OnceLock::from(Some(lookalikes)), parts: None }
+        LookalikesStore { made: OnceLock::from(Some(lookalikes)), origin: LookalikesOrigin::Nothing }
     }
 }
 
 impl LookalikesStore {
     pub(crate) fn stored(parts: [LazyPart; 6]) -> LookalikesStore {
-        LookalikesStore { made: OnceLock::new(), parts: Some(parts) }
+        LookalikesStore { made: OnceLock::new(), origin: LookalikesOrigin::Parts(Box::new(parts)) }
+    }
+
+    /// Returns those of a vocabulary with these keys, ascending, all of whose stems are in one store or the other.
+    pub(crate) fn merged(stores: [Arc<LookalikesStore>; 2], keys: &[u32]) -> LookalikesStore {
+        for store in &stores {
+            if matches!(store.origin, LookalikesOrigin::Merged { .. }) {
+                // Otherwise each update would keep those before it alive.
+                store.get();
+            }
+        }
+        let origin = LookalikesOrigin::Merged { stores, keys: keys.to_vec() };
+        LookalikesStore { made: OnceLock::new(), origin }
     }
 
     pub(crate) fn get(&self) -> Option<&Lookalikes> {
-        let read = || self.parts.as_ref().and_then(|parts| parts[0].sound(LookalikesStore::read(parts)));
-        self.made.get_or_init(read).as_ref()
+        let make = || match &self.origin {
+            LookalikesOrigin::Nothing => None,
+            LookalikesOrigin::Parts(parts) => parts[0].sound(LookalikesStore::read(parts)),
+            LookalikesOrigin::Merged { stores: [some, others], keys } => {
+                Some(Lookalikes::merged([some.get()?, others.get()?], keys))
+            }
+        };
+        self.made.get_or_init(make).as_ref()
     }
 }
 
@@ -87,6 +118,23 @@ impl Lookalikes {
         }
         index.offsets.push(u32::try_from(index.stems.len()).unwrap_or(u32::MAX));
         index
+    }
+
+    /// Indexes the stems of two others whose keys are among `keys`, ascending.
+    fn merged(others: [&Lookalikes; 2], keys: &[u32]) -> Lookalikes {
+        let mut stems: Vec<(u32, &str)> = Vec::new();
+        for other in others {
+            stems.extend((0..other.len()).map(|id| (key_of(other.stem(id)), other.stem(id))));
+        }
+        // Stable: of two stems with one key, which count as one, the first is kept.
+        stems.sort_by_key(|stem| stem.0);
+        stems.dedup_by_key(|stem| stem.0);
+        let mut keys = keys.iter().peekable();
+        stems.retain(|(key, _)| {
+            while keys.next_if(|known| *known < key).is_some() {}
+            keys.peek() == Some(&key)
+        });
+        Lookalikes::of(stems.into_iter().map(|(_, stem)| stem))
     }
 
     fn len(&self) -> usize {

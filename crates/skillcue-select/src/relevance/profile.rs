@@ -1,5 +1,8 @@
 //! Profiles: the texts of each skill in their order, as records of bytes, in memory or in a file.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use skillcue_base::binary::{Reader, Writer, checksum, u32s};
 
 use crate::relevance::bodies::DocTerms;
@@ -45,11 +48,6 @@ impl Profile {
         &self.triples
     }
 
-    /// Returns the terms of the body, as they were added.
-    pub(crate) fn doc_terms(&self) -> DocTerms {
-        DocTerms { terms: self.body().into(), code_words: self.code_words().into() }
-    }
-
     fn read(record: &[u8]) -> Option<Profile> {
         let (bytes, sum) = record.split_at_checked(record.len().checked_sub(8)?)?;
         if checksum(bytes) != Reader::new(sum).u64()? {
@@ -65,12 +63,20 @@ impl Profile {
     }
 }
 
-/// The profiles of skills, one record after another.
-#[derive(Debug, Default)]
+/// The profiles of skills: records in memory or in a file.
+#[derive(Debug)]
 pub(crate) struct ProfileStore {
-    /// The end of each record.
-    ends: Vec<u64>,
-    records: ProfileRecords,
+    places: Vec<RecordPlace>,
+    /// Records one after another. Several, if an index was updated.
+    sources: Vec<Arc<ProfileRecords>>,
+}
+
+/// The place of a record: the number of its source, and its range there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RecordPlace {
+    source: u32,
+    start: u64,
+    end: u64,
 }
 
 #[derive(Debug)]
@@ -79,11 +85,16 @@ enum ProfileRecords {
     Stored(LazyPart),
 }
 
-impl Default for ProfileRecords {
-    fn default() -> Self {
-        ProfileRecords::InMemory(Vec::new())
-    }
+/// Makes profiles of texts.
+#[derive(Debug, Default)]
+pub(crate) struct ProfileWriter {
+    /// The end of each record.
+    ends: Vec<u64>,
+    records: Vec<u8>,
 }
+
+/// How many sources of records a store has at most. Records of skills that are gone stay in theirs.
+const MAX_SOURCES: usize = 8;
 
 /// The texts of a skill that its profile is made of.
 pub(crate) struct ProfileTexts<'a> {
@@ -94,10 +105,9 @@ pub(crate) struct ProfileTexts<'a> {
     pub(crate) body: Option<&'a DocTerms>,
 }
 
-impl ProfileStore {
-    /// Adds the profile of a skill. Does nothing to one that is stored.
+impl ProfileWriter {
+    /// Adds the profile of a skill.
     pub(crate) fn push(&mut self, tokenizer: &mut Tokenizer, texts: &ProfileTexts<'_>) {
-        let ProfileRecords::InMemory(records) = &mut self.records else { return };
         let mut front = Vec::new();
         sequence::push(tokenizer, texts.name, MAX_FRONT, &mut front);
         if front.is_empty() {
@@ -131,29 +141,62 @@ impl ProfileStore {
         }
         let sum = checksum(record.as_bytes());
         record.u64(sum);
-        records.extend_from_slice(record.as_bytes());
-        self.ends.push(records.len() as u64);
+        self.records.extend_from_slice(record.as_bytes());
+        self.ends.push(self.records.len() as u64);
     }
 
-    /// Adds the profiles of another one, which is in memory.
-    pub(crate) fn append(&mut self, other: ProfileStore) {
-        if let (ProfileRecords::InMemory(records), ProfileRecords::InMemory(more)) = (&mut self.records, other.records)
-        {
-            let start = records.len() as u64;
-            self.ends.extend(other.ends.into_iter().map(|end| start + end));
-            if records.is_empty() { *records = more } else { records.extend_from_slice(&more) }
+    /// Adds the profiles of another one.
+    pub(crate) fn append(&mut self, other: ProfileWriter) {
+        let start = self.records.len() as u64;
+        self.ends.extend(other.ends.into_iter().map(|end| start + end));
+        if self.records.is_empty() { self.records = other.records } else { self.records.extend(other.records) }
+    }
+
+    pub(crate) fn finish(self) -> ProfileStore {
+        ProfileStore::of(&self.ends, ProfileRecords::InMemory(self.records))
+    }
+}
+
+impl ProfileStore {
+    fn of(ends: &[u64], records: ProfileRecords) -> ProfileStore {
+        let starts = std::iter::once(&0).chain(ends);
+        let places = starts.zip(ends).map(|(start, end)| RecordPlace { source: 0, start: *start, end: *end });
+        ProfileStore { places: places.collect(), sources: vec![Arc::new(records)] }
+    }
+
+    /// Returns the profiles whose records are in a part of a file, if there is one for each document.
+    pub(crate) fn stored(ends: &[u64], part: LazyPart, documents: usize) -> Option<ProfileStore> {
+        let fits = ends.len() == documents && ends.is_sorted() && ends.last().copied().unwrap_or(0) == part.len();
+        fits.then(|| ProfileStore::of(ends, ProfileRecords::Stored(part)))
+    }
+
+    /// Returns the profiles of documents of two stores, by their new numbers; no record is copied as a rule. `None`, if
+    /// one is missing.
+    pub(crate) fn merged(stores: [(&ProfileStore, &[u32]); 2], documents: usize) -> Option<ProfileStore> {
+        let mut sources: Vec<Arc<ProfileRecords>> = Vec::new();
+        let mut places = vec![None; documents];
+        for (store, numbers) in stores {
+            let first = u32::try_from(sources.len()).ok()?;
+            sources.extend(store.sources.iter().map(Arc::clone));
+            for (place, number) in store.places.iter().zip(numbers) {
+                if let Some(new) = places.get_mut(*number as usize) {
+                    *new = Some(RecordPlace { source: first + place.source, ..*place });
+                }
+            }
         }
+        let merged = ProfileStore { places: places.into_iter().collect::<Option<_>>()?, sources };
+        if merged.sources.len() <= MAX_SOURCES {
+            return Some(merged);
+        }
+        let (ends, records) = merged.parts();
+        Some(ProfileStore::of(&ends, ProfileRecords::InMemory(records)))
     }
 
     /// Returns the profile of a document; an empty one, if its record is damaged.
     pub(crate) fn get(&self, document: usize) -> Profile {
-        let Some(&end) = self.ends.get(document) else { return Profile::default() };
-        let start = document.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let profile = match &self.records {
-            ProfileRecords::InMemory(records) => {
-                let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-                range.and_then(|(start, end)| Profile::read(records.get(start..end)?))
-            }
+        let Some(&RecordPlace { source, start, end }) = self.places.get(document) else { return Profile::default() };
+        let profile = match &*self.sources[source as usize] {
+            ProfileRecords::InMemory(records) => slice(records, start, end).and_then(Profile::read),
             ProfileRecords::Stored(part) => {
                 part.sound(part.range(start, end).and_then(|record| Profile::read(&record)))
             }
@@ -161,18 +204,30 @@ impl ProfileStore {
         profile.unwrap_or_default()
     }
 
-    /// Returns the ends of records, and all records, to be stored.
-    pub(crate) fn parts(&self) -> (&[u64], std::borrow::Cow<'_, [u8]>) {
-        let records = match &self.records {
+    /// Returns the ends of records, and all records, to be stored. Nothing stands for what is damaged.
+    pub(crate) fn parts(&self) -> (Vec<u64>, Vec<u8>) {
+        let sources: Vec<Cow<'_, [u8]>> = self.sources.iter().map(|source| source.bytes()).collect();
+        let size: u64 = self.places.iter().map(|place| place.end - place.start).sum();
+        let mut records = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        let mut ends = Vec::with_capacity(self.places.len());
+        for place in &self.places {
+            records
+                .extend_from_slice(slice(&sources[place.source as usize], place.start, place.end).unwrap_or_default());
+            ends.push(records.len() as u64);
+        }
+        (ends, records)
+    }
+}
+
+impl ProfileRecords {
+    fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
             ProfileRecords::InMemory(records) => records.into(),
             ProfileRecords::Stored(part) => part.bytes().unwrap_or_default().into(),
-        };
-        (&self.ends, records)
+        }
     }
+}
 
-    /// Returns the profiles whose records are in a part of a file, if there is one for each document.
-    pub(crate) fn stored(ends: Vec<u64>, part: LazyPart, documents: usize) -> Option<ProfileStore> {
-        let fits = ends.len() == documents && ends.is_sorted() && ends.last().copied().unwrap_or(0) == part.len();
-        fits.then_some(ProfileStore { ends, records: ProfileRecords::Stored(part) })
-    }
+fn slice(bytes: &[u8], start: u64, end: u64) -> Option<&[u8]> {
+    bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
 }

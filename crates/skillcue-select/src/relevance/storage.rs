@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use skillcue_base::binary::{BinaryFormat, Extent, Reader, Writer, u32s, u64s};
 
 use crate::TextIndex;
-use crate::relevance::bodies::BodyTerms;
 use crate::relevance::field::{PostingBlocks, TextField};
 use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
 use crate::relevance::profile::ProfileStore;
 
 /// The format of the bytes. The magic changes whenever the layout does, or the terms of a text: stems, keys. The build
 /// counts because another one may read texts differently.
-const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext4", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext5", build: env!("CARGO_PKG_VERSION") };
 
 /// A function that reads some bytes of a stored index, by offset and length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
@@ -69,10 +68,6 @@ impl LazyPart {
     pub(crate) fn wide(&self) -> Option<Vec<u64>> {
         u64s(&self.bytes()?)
     }
-
-    fn floats(&self) -> Option<Vec<f32>> {
-        Some(self.numbers()?.into_iter().map(f32::from_bits).collect())
-    }
 }
 
 /// The parts of an index, encoded one by one.
@@ -87,23 +82,34 @@ impl PartWriter {
     }
 
     fn numbers(&mut self, numbers: impl IntoIterator<Item = u32>) {
-        self.parts.push(numbers.into_iter().flat_map(u32::to_le_bytes).collect());
+        let numbers = numbers.into_iter();
+        let mut part = Writer::with_capacity(4 * numbers.size_hint().0);
+        // One by one: chains of bytes are collected many times slower.
+        numbers.for_each(|number| part.u32(number));
+        self.parts.push(part.into_bytes());
     }
 
     fn wide(&mut self, numbers: &[u64]) {
-        self.parts.push(numbers.iter().flat_map(|number| number.to_le_bytes()).collect());
+        let mut part = Writer::with_capacity(8 * numbers.len());
+        for number in numbers {
+            part.u64(*number);
+        }
+        self.parts.push(part.into_bytes());
     }
 
     fn field(&mut self, field: &TextField) {
         self.numbers(field.keys().iter().copied());
         self.numbers(field.starts.iter().copied());
-        self.numbers(field.norms.iter().map(|norm| norm.to_bits()));
+        self.numbers(field.lengths.iter().copied());
         let firsts = field.block_firsts();
         self.numbers(firsts.iter().copied());
         for (at, first) in firsts.iter().enumerate() {
             let end = firsts.get(at + 1).map_or(field.keys().len(), |next| *next as usize);
-            let lists = (*first as usize..end).filter_map(|id| field.list(id));
-            self.parts.push(lists.flatten().flat_map(|posting| posting.to_le_bytes()).collect());
+            let mut part = Writer::with_capacity(4 * (field.starts[end] - field.starts[*first as usize]) as usize);
+            for posting in (*first as usize..end).filter_map(|id| field.list(id)).flatten() {
+                part.u32(*posting);
+            }
+            self.parts.push(part.into_bytes());
         }
     }
 }
@@ -114,7 +120,8 @@ impl TextIndex {
         let mut writer = PartWriter::default();
         writer.numbers(self.skills.iter().copied());
         writer.wide(&self.names);
-        writer.wide(&self.body_keys);
+        writer.wide(&self.text_keys);
+        writer.bytes(self.bodies.iter().map(|has| u8::from(*has)).collect());
         writer.numbers([u32::from(self.long.is_some()), u32::from(self.has_bodies)]);
         writer.field(&self.short);
         writer.field(&self.name);
@@ -122,8 +129,8 @@ impl TextIndex {
             writer.field(long);
         }
         let (ends, records) = self.profiles.parts();
-        writer.wide(ends);
-        writer.bytes(records.into_owned());
+        writer.wide(&ends);
+        writer.bytes(records);
         if let Some(lookalikes) = self.lookalikes.get() {
             writer.bytes(lookalikes.text.as_bytes().to_vec());
             writer.numbers(lookalikes.starts.iter().copied());
@@ -169,15 +176,9 @@ impl TextIndex {
         TextIndex::read_any(read, |stored| stored == key)
     }
 
-    /// Returns the terms of bodies that are in a stored index, whatever its key: those of skills that have not changed
-    /// need not be read again.
-    pub fn stored_bodies(read: &ReadAt) -> Option<BodyTerms> {
-        let index = TextIndex::read_any(read, |_| true)?;
-        let mut bodies = BodyTerms::default();
-        for (document, key) in index.body_keys.iter().enumerate().filter(|(_, key)| **key != 0) {
-            bodies.insert(*key, index.profiles.get(document).doc_terms());
-        }
-        (!index.is_damaged()).then_some(bodies)
+    /// Returns a stored index, whatever its key, to be [updated](TextIndex::updated) when skills have changed.
+    pub fn read_old(read: &ReadAt) -> Option<TextIndex> {
+        TextIndex::read_any(read, |_| true)
     }
 
     fn read_any(read: &ReadAt, is_wanted: impl Fn(u128) -> bool) -> Option<TextIndex> {
@@ -196,23 +197,26 @@ impl TextIndex {
         let mut parts = parts.into_iter();
         let skills = parts.next()?.numbers()?;
         let names = parts.next()?.wide()?;
-        let body_keys = parts.next()?.wide()?;
+        let text_keys = parts.next()?.wide()?;
+        let bodies: Vec<bool> = parts.next()?.bytes()?.into_iter().map(|flag| flag == 1).collect();
         let [has_long, has_bodies] = <[u32; 2]>::try_from(parts.next()?.numbers()?).ok()?.map(|flag| flag == 1);
         let count = skills.len();
         let short = field(&mut parts, count)?;
         let name = field(&mut parts, count)?;
         let long = if has_long { Some(field(&mut parts, count)?) } else { None };
-        let profiles = ProfileStore::stored(parts.next()?.wide()?, parts.next()?, count)?;
+        let profiles = ProfileStore::stored(&parts.next()?.wide()?, parts.next()?, count)?;
         let lookalikes = LookalikesStore::stored(parts.collect::<Vec<_>>().try_into().ok()?);
-        (names.len() == count && body_keys.len() == count).then_some(TextIndex {
+        let lengths = [names.len(), text_keys.len(), bodies.len()];
+        lengths.iter().all(|length| *length == count).then_some(TextIndex {
             skills,
-            body_keys,
+            text_keys,
+            bodies,
             names,
             short,
             long,
             name,
             has_bodies,
-            lookalikes,
+            lookalikes: Arc::new(lookalikes),
             profiles,
             damaged,
         })
@@ -225,13 +229,13 @@ impl TextIndex {
 }
 
 fn field(parts: &mut impl Iterator<Item = LazyPart>, documents: usize) -> Option<TextField> {
-    let (keys, starts, norms) = (parts.next()?.numbers()?, parts.next()?.numbers()?, parts.next()?.floats()?);
+    let (keys, starts, lengths) = (parts.next()?.numbers()?, parts.next()?.numbers()?, parts.next()?.numbers()?);
     let firsts = parts.next()?.numbers()?;
     let sound = keys.is_sorted()
         && starts.len() == keys.len() + 1
         && starts.first() == Some(&0)
         && starts.is_sorted()
-        && norms.len() == documents
+        && lengths.len() == documents
         && firsts.is_sorted()
         && firsts.iter().all(|first| (*first as usize) < keys.len())
         && firsts.first().is_none_or(|first| *first == 0);
@@ -239,7 +243,7 @@ fn field(parts: &mut impl Iterator<Item = LazyPart>, documents: usize) -> Option
     if !sound || blocks.len() != firsts.len() || firsts.is_empty() != keys.is_empty() {
         return None;
     }
-    Some(TextField { keys, starts, norms, postings: PostingBlocks::stored(firsts, blocks) })
+    Some(TextField::new(keys, starts, PostingBlocks::stored(firsts, blocks), lengths))
 }
 
 impl LookalikesStore {
