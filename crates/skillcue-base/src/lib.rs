@@ -32,7 +32,7 @@ pub use hex::hex;
 pub use hidden::{is_hidden, is_ignorable, unseen, visible};
 pub use locale::LOCALE;
 pub use records::{Records, RecordsError};
-pub use replace::{replace_file, rewrite_file};
+pub use replace::{is_draft, replace_file, rewrite_file};
 pub use shown::{Shown, escape_hidden, folded_line, one_line, os_message, quoted, shown_path, visible_line};
 pub use single_flight::{SingleFlight, lock};
 pub use time::{date, parse_rfc3339, rfc3339, rfc3339_seconds, whole_millis};

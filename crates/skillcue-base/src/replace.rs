@@ -36,6 +36,19 @@ pub fn replace_file<'b>(path: &Path, parts: impl IntoIterator<Item = &'b [u8]>) 
     written
 }
 
+/// Returns whether a file's name is that of a draft of [`replace_file`]: hidden, with three numbers at its end. A process
+/// that ended while writing has left one that is never renamed.
+///
+/// ```
+/// assert!(skillcue_base::is_draft(".index.4711-0-123456"));
+/// assert!(!skillcue_base::is_draft("index") && !skillcue_base::is_draft(".index.toml"));
+/// ```
+pub fn is_draft(name: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = name.strip_prefix('.').and_then(|name| name.rsplit_once('.')).map(|(_, numbers)| numbers);
+    numbers.is_some_and(|numbers| numbers.split('-').count() == 3 && numbers.split('-').all(is_number))
+}
+
 fn write<'b>(draft: &Path, parts: impl IntoIterator<Item = &'b [u8]>) -> io::Result<()> {
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(draft)?;
     parts.into_iter().try_for_each(|part| file.write_all(part))

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use skillcue_base::binary::KeptFile;
-use skillcue_base::replace_file;
+use skillcue_base::{is_draft, replace_file};
 use skillcue_catalog::SkillRoot;
 use skillcue_select::ReadAt;
 use twox_hash::XxHash3_64;
@@ -17,6 +17,8 @@ use twox_hash::XxHash3_64;
 const MAX_FILES: usize = 16;
 /// The size of the largest file that is read.
 const MAX_BYTES: u64 = 1 << 30;
+/// How old a draft is that no process writes any more.
+const MIN_LEFT_DRAFT_AGE: Duration = Duration::from_hours(1);
 
 /// The index files of one set of roots.
 #[derive(Debug, Clone)]
@@ -69,16 +71,24 @@ impl IndexFiles {
         let _ = std::fs::remove_file(self.path(kind));
     }
 
+    /// Removes old files of a kind, and drafts that interrupted processes left.
     fn prune(&self, kind: &str) {
         let Ok(entries) = self.dir.read_dir() else { return };
         let prefix = format!("{kind}-");
-        let mut files: Vec<(SystemTime, PathBuf)> = entries
-            .filter_map(Result::ok)
-            .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)))
-            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-            .collect();
+        let (mut files, mut gone): (Vec<(SystemTime, PathBuf)>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+        for entry in entries.filter_map(Result::ok) {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| name.starts_with(&prefix) || is_draft(name)) else { continue };
+            let Some(modified) = entry.metadata().ok().and_then(|metadata| metadata.modified().ok()) else { continue };
+            if !is_draft(name) {
+                files.push((modified, entry.path()));
+            } else if modified.elapsed().is_ok_and(|age| age >= MIN_LEFT_DRAFT_AGE) {
+                gone.push(entry.path());
+            }
+        }
         files.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, path) in files.into_iter().skip(MAX_FILES) {
+        gone.extend(files.into_iter().skip(MAX_FILES).map(|file| file.1));
+        for path in gone {
             // Another process may have been faster.
             let _ = std::fs::remove_file(path);
         }
