@@ -175,6 +175,35 @@ impl<'c> RemainingBudget<'c> {
         self.closed
     }
 
+    /// Returns whether a text is over what one fragment gets.
+    pub(crate) fn is_over(&self, text: &str) -> bool {
+        let all = self.counter.count(text);
+        !self.closed && [self.left, self.per_skill].into_iter().flatten().any(|limit| all > limit)
+    }
+
+    /// Serves a fragment that is over its limit, and appends a line if parts of it are shown, within the same limit.
+    pub(crate) fn serve_with_line<'a>(
+        &mut self,
+        fragment: usize,
+        rest: &str,
+        text: &'a str,
+        wish: &PartsWish<'_>,
+        line: &str,
+    ) -> Allotment<'a> {
+        let cost = self.counter.count(line);
+        let less = |limit: Option<Tokens>| limit.map(|limit| Tokens(limit.0.saturating_sub(cost.0)));
+        let mut tight = RemainingBudget { left: less(self.left), per_skill: less(self.per_skill), ..self.clone() };
+        let mut share = tight.serve(fragment, rest, text, Some(wish));
+        if share.decision != Decision::Shortened || share.parts.is_empty() {
+            return self.serve(fragment, rest, text, Some(wish));
+        }
+        (self.left, self.closed) = (tight.left, tight.closed);
+        share.text.to_mut().push_str(line);
+        // Together they may cost a little more than one by one.
+        share.tokens = self.counter.count(&share.text);
+        share
+    }
+
     /// Serves a fragment. `rest` is the cut marker's sentence about the rest. With a `wish`, a text that is over the limit
     /// is shown in parts, else from its beginning.
     pub(crate) fn serve<'a>(

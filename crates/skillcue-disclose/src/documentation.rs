@@ -12,6 +12,7 @@ use skillcue_select::Hit;
 
 use crate::budget::{Allotment, Fragment, RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
 use crate::discloser::{Discloser, TurnText, disclosed};
+use crate::files::files_line;
 use crate::names::sentence;
 use crate::parts::PartsWish;
 use crate::report::{DisclosedSkill, ShownText};
@@ -140,7 +141,11 @@ impl<'a> Documentation<'a> {
             let known = one.known.map_or(&[][..], |known| &known.parts);
             let part = if one.listed { loadable_part(one.skill.name()) } else { UNLOADABLE_REST.to_owned() };
             let wish = PartsWish { message: self.situation.message, known, rest: &part, wanted: &[] };
-            let mut share = purse.serve(at, &rest, fragments[at].text, Some(&wish));
+            let line = self.files_line(one, &purse);
+            let mut share = match &line {
+                Some(line) => purse.serve_with_line(at, &rest, fragments[at].text, &wish, line),
+                None => purse.serve(at, &rest, fragments[at].text, Some(&wish)),
+            };
             if one.known.is_some() && share.parts.iter().all(|part| wish.knows(part)) {
                 // As much of it is in context already: what it would have taken is left to others.
                 (free, purse) = before;
@@ -158,6 +163,12 @@ impl<'a> Documentation<'a> {
             shares[at] = Some(share);
         }
         shares
+    }
+
+    /// Returns the line that names files of a skill which fit the message, if its body is over the limit.
+    fn files_line(&self, one: &BodyCandidate<'_>, purse: &RemainingBudget<'_>) -> Option<String> {
+        let body = one.body.as_deref().ok().filter(|body| one.listed && purse.is_over(body))?;
+        files_line(one.skill, body, self.situation.message, self.situation.bodies)
     }
 
     fn report(one: &BodyCandidate<'_>, share: Option<&Allotment<'_>>) -> DisclosedSkill {

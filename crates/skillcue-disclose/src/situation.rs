@@ -22,6 +22,13 @@ pub trait BodySource {
         self.body(skill)
     }
 
+    /// Returns the beginning of a file of a skill, by its path below the skill's directory; `None`, if there is none or
+    /// it is not text. The default implementation knows no files.
+    fn file_head(&self, skill: &Skill, path: &str) -> Option<FileHead> {
+        let _ = (skill, path);
+        None
+    }
+
     /// Returns whether a skill may be named though the message does not clearly ask for it. Not one that a person has
     /// yet to allow: its author would have chosen the words. The default implementation allows all.
     fn may_suggest(&self, skill: &Skill) -> bool {
@@ -34,6 +41,15 @@ impl<F: Fn(&Skill) -> Result<Arc<str>, String>> BodySource for F {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
         self(skill)
     }
+}
+
+/// The beginning of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileHead {
+    /// Its first lines.
+    pub text: String,
+    /// The size of the whole file.
+    pub bytes: u64,
 }
 
 /// The input of one turn.

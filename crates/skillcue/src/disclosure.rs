@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use skillcue_catalog::Skill;
 use skillcue_disclose::{
-    BodySource, Budget, Discloser, Disclosure, Fallback, Rehydration, Session, Situation, SkillList,
+    BodySource, Budget, Discloser, Disclosure, Fallback, FileHead, Rehydration, Session, Situation, SkillList,
 };
 use skillcue_load::LoadRequest;
 use skillcue_select::{Census, Explanation, Hit, Intent, Mode, SelectOptions, Selection, Turn};
@@ -15,6 +15,9 @@ use crate::{Request, Skillcue};
 
 /// The number of ranks in which a skill is looked for to explain its rank.
 const MAX_EXPLAINED: usize = 1_000;
+
+/// The number of bytes of a file by which it is known whether it fits a message.
+const FILE_HEAD: usize = 2048;
 
 /// The number of skills that are named when none fits.
 const MAX_CLOSEST: usize = 3;
@@ -268,6 +271,17 @@ impl BodySource for LoadedBodies<'_> {
 
     fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
         self.skills.body(skill, arguments, self.session)
+    }
+
+    fn file_head(&self, skill: &Skill, path: &str) -> Option<FileHead> {
+        // Nothing is fetched from a server, and nothing is shown of a skill that is held back.
+        if skill.server().is_some() || self.skills.held.holds(skill) {
+            return None;
+        }
+        let bytes = self.skills.read_file(skill, path).ok()?;
+        let size = bytes.len() as u64;
+        let text = String::from_utf8(bytes).ok()?;
+        Some(FileHead { text: text[..text.floor_char_boundary(FILE_HEAD)].to_owned(), bytes: size })
     }
 
     fn may_suggest(&self, skill: &Skill) -> bool {

@@ -1,8 +1,12 @@
 //! Parts of a body that is over its limit: the sections that fit the message.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
+use skillcue_catalog::Skill;
 use skillcue_disclose::{
-    Budget, Bytes4, Counter, Decision, DiscloseConfig, Disclosure, Session, Situation, TokenCounter, Tokens,
+    BodySource, Budget, Bytes4, Counter, Decision, DiscloseConfig, Disclosure, FileHead, Session, Situation,
+    TokenCounter, Tokens,
 };
 use skillcue_select::{Intent, Mode};
 
@@ -92,6 +96,49 @@ fn essential_sections_always_come() {
         let shown = show(&format!("{}{mark}", body()), "merge several files", 320, None);
         assert!(shown.turn.contains("Never delete.") && shown.turn.contains("Merge several"), "{}", shown.turn);
     }
+}
+
+/// Bodies with files beside them.
+struct WithFiles;
+
+impl BodySource for WithFiles {
+    fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
+        Files.body(skill)
+    }
+
+    fn file_head(&self, _: &Skill, path: &str) -> Option<FileHead> {
+        let text = match path {
+            "references/forms.md" => "# Forms\n\nFields, check boxes, signatures.",
+            "references/ocr.md" => "# Scans\n\nText in pictures.",
+            _ => return None,
+        };
+        Some(FileHead { text: text.to_owned(), bytes: 4_000 })
+    }
+}
+
+#[test]
+fn files_that_fit_are_named_below_parts() {
+    let links = "See [forms](references/forms.md), `references/ocr.md` and references/gone.md.\n\n";
+    let house = house(&format!("{links}{}", body()));
+    let shown = |message: &str, limit: usize| {
+        let selection = hits_of(Intent::None, vec![hit(&house, "pdf", vec![reason("word")])]);
+        let config = DiscloseConfig {
+            counter: Counter::Bytes4,
+            max_per_skill_tokens: Some(Tokens(limit)),
+            ..DiscloseConfig::default()
+        };
+        let situation =
+            Situation { message, mode: Mode::Keyword, ..Situation::new(house.census(), &selection, &WithFiles) };
+        house.discloser(config).disclose(&situation)
+    };
+    let line = "[Files that fit: references/forms.md (4000 bytes, about 1000 tokens). read_skill_file gives one.]";
+    for limit in [150, 200, 300] {
+        let part = shown("merge several signatures and check boxes", limit);
+        assert!(part.skills[0].tokens <= Tokens(limit), "{limit}: {}", part.skills[0].tokens);
+        assert!(part.turn.ends_with(line), "{limit}: {}", part.turn);
+    }
+    assert!(!shown("merge several", 300).turn.contains("Files that fit"));
+    assert!(!shown("signatures", 10_000).turn.contains("Files that fit"), "the whole body has the links");
 }
 
 #[test]
