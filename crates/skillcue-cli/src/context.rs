@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use skillcue::config::DiscloseSection;
+use skillcue::config::{DiscloseSection, SentenceModelUse};
 use skillcue::format::Severity;
 use skillcue::select::Judge;
-use skillcue::{Diagnostic, Mode, Skillcue};
+use skillcue::{Diagnostic, ErrorInfo as _, Mode, Skillcue};
 use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
 use skillcue_mcp::host::McpHost as Servers;
@@ -303,18 +303,59 @@ impl Context {
         // The index over triggers, which no configuration changes.
         skills.census();
         // Few bodies are read before the answer, because that takes no longer than a blink; many after it.
-        if mode == Mode::Hybrid && skills.catalog().len() <= MAX_INDEXED_FIRST {
+        if mode != Mode::Keyword && skills.catalog().len() <= MAX_INDEXED_FIRST {
             skills.index_bodies();
         }
         drop(progress);
-        Ok(())
+        self.embed_skills(mode)
+    }
+
+    /// Fails if messages cannot be matched in a mode, because it needs a sentence model.
+    pub(crate) fn check_mode(&self, mode: Mode) -> Result<(), CliError> {
+        #[cfg(not(feature = "semantic"))]
+        if mode == Mode::Semantic {
+            let message = "this program was built without the sentence model, which the mode `semantic` needs";
+            let help = format!("{}; then `skillcue model install`. Or use the mode `hybrid`", hints::WITH_SEMANTIC);
+            return Err(CliError::failure("no_semantic", message).help(help));
+        }
+        Ok(self.skills()?.check_mode(mode)?)
+    }
+
+    /// Makes the vectors of skills for an answer by meaning. In `hybrid`, only if the settings say so: for one answer,
+    /// opening the model takes longer than all the rest.
+    fn embed_skills(&self, mode: Mode) -> Result<(), CliError> {
+        self.check_mode(mode)?;
+        let skills = self.skills()?;
+        let is_asked = self.settings()?.disclose.model == Some(SentenceModelUse::Always);
+        let is_used = match mode {
+            Mode::Keyword => false,
+            Mode::Hybrid => is_asked && skills.sentence_model().is_some(),
+            Mode::Semantic => true,
+        };
+        if !is_used {
+            return Ok(());
+        }
+        let progress = ProgressIndicator::spinner("making vectors of skills");
+        let made = skills.embed_skills(&|made, all| {
+            let (made, all) = (text::thousands(made), text::count(all, "skill"));
+            progress.set_message(format!("making vectors, once: {made} of {all}"));
+        });
+        drop(progress);
+        match made {
+            Err(error) if mode != Mode::Semantic => {
+                let help = hints::hint_of(&error).unwrap_or_default();
+                self.terminal.warn(error.code(), &format!("skills are matched by words alone: {error}"), &help);
+                Ok(())
+            }
+            made => Ok(made.map(drop)?),
+        }
     }
 
     /// Reads the bodies of many skills for the next time, after the answer is out. There is no next time without the
     /// index cache.
     pub(crate) fn index_bodies(&self, mode: Mode) -> Result<(), CliError> {
         let skills = self.skills()?;
-        if mode == Mode::Hybrid && skills.catalog().len() > MAX_INDEXED_FIRST && self.cached() {
+        if mode != Mode::Keyword && skills.catalog().len() > MAX_INDEXED_FIRST && self.cached() {
             self.terminal.flush()?;
             let progress = ProgressIndicator::spinner("indexing bodies for the next time");
             skills.index_bodies();

@@ -56,7 +56,15 @@ pub(crate) fn of_selection(
         let more = text::count(found.matched - shown.len(), "more skill");
         let _ = writeln!(out, "{}", paint(style::DIM, format_args!("and {more}")));
     }
+    by_meaning(&mut out, found.model.as_deref());
     out
+}
+
+/// Writes which sentence model took part.
+fn by_meaning(out: &mut String, model: Option<&str>) {
+    if let Some(model) = model {
+        let _ = writeln!(out, "{}", paint(style::DIM, format_args!("by meaning, too: sentence model {model}")));
+    }
 }
 
 /// Explains one skill, matched or not.
@@ -65,6 +73,7 @@ pub(crate) fn of_skill(
     explanation: &Explanation,
     disclosure: &Disclosure,
     mode: Mode,
+    model: Option<&str>,
     columns: usize,
 ) -> String {
     let mut out = String::new();
@@ -107,11 +116,12 @@ pub(crate) fn of_skill(
     }
     if explanation.hit.is_none() && explanation.triggers.len() <= 1 {
         let line = match mode {
-            Mode::Hybrid => "It has no triggers, and its own words are not like those of the message.",
+            Mode::Hybrid | Mode::Semantic => "It has no triggers, and its own words are not like those of the message.",
             Mode::Keyword => "It has no triggers: only its name matches, or `--mode hybrid`.",
         };
         let _ = writeln!(out, "{}", paint(style::DIM, line));
     }
+    by_meaning(&mut out, model);
     out
 }
 

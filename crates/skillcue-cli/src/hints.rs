@@ -9,11 +9,17 @@ use skillcue::catalog::FileError;
 use skillcue::format::{Code, Severity};
 use skillcue::load::LoadError;
 use skillcue::remote::RemoteError;
+use skillcue::select::SentenceError;
 use skillcue::{Diagnostic, Error, ErrorInfo};
 use skillcue_base::Shown;
 use skillcue_exec::{ExecError, RunError};
 use skillcue_registry::RegistryError;
 use skillcue_toolset::ToolError;
+
+/// The command that builds a program with the sentence model.
+#[cfg(not(feature = "semantic"))]
+pub(crate) const WITH_SEMANTIC: &str =
+    "build one with it: `cargo install --path crates/skillcue-cli --features semantic`";
 
 /// Returns what to do about an error: the command to type, or else what the library says.
 pub(crate) fn hint_of(error: &(impl ErrorInfo + 'static)) -> Option<String> {
@@ -47,6 +53,10 @@ fn command(error: &(dyn StdError + 'static)) -> Option<String> {
 pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<Error>() {
         return match error {
+            Error::NoSentenceModel => Some("`skillcue model install` downloads it, once: 22 MB".to_owned()),
+            Error::SentenceModel(SentenceError::Missing(_) | SentenceError::Damaged(_)) => {
+                Some("`skillcue model install` replaces the files that differ".to_owned())
+            }
             Error::Invalid { path, .. } => Some(format!("`skillcue lint {}` says more", path.display())),
             Error::Disabled { name } => Some(format!("`{}` switches it on", enable_command([name.as_str()], false))),
             Error::Remote { name, source: RemoteError::NotAllowed(_) } => {

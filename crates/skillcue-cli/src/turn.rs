@@ -106,6 +106,7 @@ pub(crate) fn share<N: FromStr + PartialOrd + From<u8>>(written: &str) -> Result
 pub(crate) const MODES: &[(&str, Mode, &str)] = &[
     ("keyword", Mode::Keyword, "By mentions and triggers"),
     ("hybrid", Mode::Hybrid, "By the words of names, descriptions and bodies, too"),
+    ("semantic", Mode::Semantic, "By meaning, too: needs the sentence model (skillcue model install)"),
 ];
 
 /// The words of `--policy`.

@@ -150,17 +150,17 @@ const EAGERNESS: &str = "SKILLCUE_EAGERNESS";
 fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSection, HostError> {
     let set = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, variable(name)?)));
     let [mode, max_skills, fallback] = SELECTION.map(set);
-    let modes = [("keyword", Mode::Keyword), ("hybrid", Mode::Hybrid)];
     let fallbacks = [("none", Fallback::None), ("show_all", Fallback::ShowAll), ("ask_user", Fallback::AskUser)];
     let max_skills = max_skills.map(|(name, value)| match value.to_str().and_then(|value| value.parse().ok()) {
         Some(count) => Ok(count),
         None => Err(wrong(name, &value, "a whole number such as 3")),
     });
     Ok(SelectSection {
-        mode: choice(mode, &modes)?,
+        mode: choice(mode, &Mode::NAMES)?,
         max_skills: max_skills.transpose()?,
         fallback: choice(fallback, &fallbacks)?,
         eagerness: variable(EAGERNESS).map(|value| share(EAGERNESS, &value)).transpose()?,
+        model: None,
     })
 }
 
@@ -270,19 +270,22 @@ mod tests {
                 mode: Some(Mode::Keyword),
                 max_skills: Some(5),
                 fallback: Some(Fallback::AskUser),
-                eagerness: None,
+                ..SelectSection::default()
             };
             assert_eq!(read(&set).unwrap().select, expected);
             for name in names {
                 let error = Environment::new(None, vec![(name.into(), "many".into())]).unwrap_err();
                 assert_eq!(error.message(), format!("{name} is `many`"));
-                let right = ["keyword or hybrid", "a whole number", "none or show_all or ask_user"];
+                let right = ["keyword or hybrid or semantic", "a whole number", "none or show_all or ask_user"];
                 let help = error.hint().unwrap();
                 assert!(right.iter().any(|right| help.contains(right)), "{help}");
             }
         }
         let both = [("SKILL_MATCHING_MODE", "keyword"), ("SKILLCUE_MODE", "hybrid")];
         assert_eq!(read(&both).unwrap().select.mode, Some(Mode::Hybrid));
+        for name in SELECTION[0] {
+            assert_eq!(read(&[(name, "semantic")]).unwrap().select.mode, Some(Mode::Semantic));
+        }
         assert_eq!(read(&[("SKILLCUE_FALLBACK", "show-all")]).unwrap().select.fallback, Some(Fallback::ShowAll));
     }
 

@@ -189,6 +189,9 @@ impl Host {
             .loader(settings.loader.clone())
             .disclosure(settings.disclose.config())
             .mode(settings.disclose.mode.unwrap_or_default());
+        if let Some(model) = self.sentence_model() {
+            builder = builder.sentence_model(model);
+        }
         for server in self.servers()?.map(Servers::remotes).unwrap_or_default() {
             builder = builder.remote(server);
         }

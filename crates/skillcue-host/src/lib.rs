@@ -20,6 +20,7 @@ mod error;
 mod host;
 mod programs;
 mod registries;
+mod sentence;
 mod settings;
 mod watch;
 

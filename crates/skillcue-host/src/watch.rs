@@ -11,6 +11,7 @@ use skillcue_mcp::host::{McpHost as Servers, RefreshOutcome};
 
 use crate::error::HostError;
 use crate::host::Host;
+use crate::sentence::embed;
 
 /// The interval after which servers are asked again for their skills.
 const ASK_INTERVAL: Duration = Duration::from_mins(1);
@@ -87,14 +88,18 @@ impl Host {
     }
 
     /// Makes in the background what the first search would wait for: the indexes, and the terms of bodies if they can
-    /// be remembered or there are few.
+    /// be remembered or there are few; then the vectors of skills, as [`embed_ahead`](Host::embed_ahead) does.
     pub fn read_ahead(&self) -> Result<(), HostError> {
         let is_remembered = self.settings()?.cache.is_some();
+        let is_embedding = self.embeds_ahead(self.settings()?.disclose.mode.unwrap_or_default())?;
         let skills = Arc::clone(self.skills()?);
         start("skillcue-ahead", move || {
             skills.prepare();
             if is_remembered || skills.catalog().len() <= MAX_READ_AHEAD {
                 skills.index_bodies();
+            }
+            if is_embedding {
+                embed(&skills);
             }
         })
     }
@@ -116,7 +121,7 @@ fn ask(servers: &Servers, skills: &Skillcue) -> Option<Changes> {
     })
 }
 
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), HostError> {
+pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), HostError> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     started
         .map(drop)

@@ -48,6 +48,7 @@ mod term;
 mod trigger_cache;
 mod trigger_matches;
 mod turn;
+mod vectors;
 mod verb;
 
 pub use explain::{Eligibility, Explanation, TriggerReport};
@@ -62,3 +63,4 @@ pub use relevance::{
 pub use selection::{Grade, Hit, Mention, Reason, ReasonKind, Selection, Thresholds};
 pub use selector::{Census, Selector};
 pub use turn::{Mode, SelectOptions, Turn};
+pub use vectors::{SkillCosines, SkillTextKeys, SkillVectors, VectorTable, meaning_text};

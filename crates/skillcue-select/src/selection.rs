@@ -20,6 +20,9 @@ pub struct Selection {
     /// The part that a judge had in it; `None` if there is no judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
+    /// The id of the sentence model that took part, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A skill that fits.

@@ -75,7 +75,7 @@ pub(crate) struct RankedHits {
 impl RankedHits {
     pub(crate) fn selection(self, turn: &Turn<'_>) -> Selection {
         let intent = if self.is_called { Intent::None } else { Intent::of(turn.message) };
-        Selection { intent, hits: self.hits, matched: self.matched, judgement: None }
+        Selection { intent, hits: self.hits, matched: self.matched, judgement: None, model: None }
     }
 }
 

@@ -121,9 +121,23 @@ fn add(list: &mut Vec<String>, texts: impl IntoIterator<Item = impl AsRef<str>>)
 pub enum Mode {
     /// By mentions and triggers alone.
     Keyword,
-    /// By text relevance, too.
+    /// By text relevance, too; by meaning, where a sentence model is at hand.
     #[default]
     Hybrid,
+    /// By text relevance and by meaning: a sentence model is required.
+    Semantic,
+}
+
+impl Mode {
+    /// The modes with their names.
+    ///
+    /// ```
+    /// use skillcue_select::Mode;
+    ///
+    /// assert_eq!(Mode::NAMES.map(|(name, _)| name), ["keyword", "hybrid", "semantic"]);
+    /// ```
+    pub const NAMES: [(&str, Mode); 3] =
+        [("keyword", Mode::Keyword), ("hybrid", Mode::Hybrid), ("semantic", Mode::Semantic)];
 }
 
 /// The options of a selection.

@@ -10,6 +10,7 @@ use skillcue_load::LoaderConfig;
 use skillcue_select::Mode;
 
 use crate::judge::Judge;
+use crate::meaning::SentenceVectors;
 use crate::remote::Remote;
 use crate::setup::{Setup, SetupProvider};
 use crate::tools::ToolProvider;
@@ -39,6 +40,7 @@ pub struct Builder {
     pub(crate) mode: Mode,
     pub(crate) matches: Option<usize>,
     pub(crate) judge: Option<Arc<dyn Judge>>,
+    pub(crate) sentence_model: Option<Arc<dyn SentenceVectors>>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
@@ -190,6 +192,13 @@ impl Builder {
     /// Selecting, searching and disclosing wait for it.
     pub fn judge(mut self, judge: Arc<dyn Judge>) -> Builder {
         self.judge = Some(judge);
+        self
+    }
+
+    /// Sets the sentence model with which skills are found by meaning, in [`Mode::Semantic`], and in [`Mode::Hybrid`] once
+    /// [`Skillcue::embed_skills`] has made the vectors of the skills. [`SentenceVectors`] has an example.
+    pub fn sentence_model(mut self, model: Arc<dyn SentenceVectors>) -> Builder {
+        self.sentence_model = Some(model);
         self
     }
 

@@ -95,6 +95,22 @@ pub struct SelectSection {
     pub fallback: Option<Fallback>,
     /// How readily skills are shown and named, from 0 to 1.
     pub eagerness: Option<f32>,
+    /// Whether the mode `hybrid` uses an installed sentence model.
+    pub model: Option<SentenceModelUse>,
+}
+
+/// The commands in which the mode `hybrid` uses an installed sentence model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SentenceModelUse {
+    /// Those that run for long, such as a server and an agent: for a single answer, opening the model takes longer than all
+    /// the rest.
+    #[default]
+    Auto,
+    /// None. The mode `semantic` uses it still.
+    Off,
+    /// All.
+    Always,
 }
 
 /// The part about what models are shown. A limit of zero means no limit.
@@ -123,6 +139,8 @@ pub struct DiscloseSection {
     pub catalog_share: Option<f64>,
     /// How readily skills are shown and named, from 0 to 1.
     pub eagerness: Option<f32>,
+    /// Whether the mode `hybrid` uses an installed sentence model.
+    pub model: Option<SentenceModelUse>,
     /// Skills whose descriptions are shortened last.
     #[serde(default)]
     pub pinned: Vec<String>,
@@ -145,6 +163,7 @@ impl DiscloseSection {
         self.max_skills = select.max_skills.or(self.max_skills);
         self.fallback = select.fallback.or(self.fallback);
         self.eagerness = select.eagerness.or(self.eagerness);
+        self.model = select.model.or(self.model);
     }
 
     fn merge(&mut self, higher: DiscloseSection) {
@@ -159,6 +178,7 @@ impl DiscloseSection {
         self.window = higher.window.or(self.window);
         self.catalog_share = higher.catalog_share.or(self.catalog_share);
         self.eagerness = higher.eagerness.or(self.eagerness);
+        self.model = higher.model.or(self.model);
         self.pinned.extend(higher.pinned);
     }
 
@@ -430,7 +450,13 @@ mod tests {
 
     #[test]
     fn a_setting_of_selection_has_one_place() {
-        let settings = [("mode", "'keyword'"), ("max_skills", "2"), ("fallback", "'show_all'"), ("eagerness", "0.3")];
+        let settings = [
+            ("mode", "'keyword'"),
+            ("max_skills", "2"),
+            ("fallback", "'show_all'"),
+            ("eagerness", "0.3"),
+            ("model", "'off'"),
+        ];
         for (setting, value) in settings {
             for section in ["select", "disclose"] {
                 let config = Config::parse(&format!("[{section}]\n{setting} = {value}\n")).unwrap();
@@ -451,8 +477,9 @@ mod tests {
     #[test]
     fn a_wrong_value_of_selection_is_an_error_that_lists_the_right_ones() {
         let said = |line: &str| Config::parse(&format!("[select]\n{line}\n")).unwrap_err().message;
-        assert_eq!(said("mode = 'fuzzy'"), "unknown variant `fuzzy`, expected `keyword` or `hybrid`");
+        assert_eq!(said("mode = 'fuzzy'"), "unknown variant `fuzzy`, expected one of `keyword`, `hybrid`, `semantic`");
         assert!(said("fallback = 'all'").ends_with("expected one of `none`, `show_all`, `ask_user`"));
+        assert!(said("model = 'on'").ends_with("expected one of `auto`, `off`, `always`"));
         assert!(said("max_skills = -1").ends_with("expected a whole number, 0 or more"));
     }
 

@@ -76,8 +76,9 @@ impl Skillcue {
         let snapshot = self.snapshot();
         let turn = &request.turn;
         let mut explanation = snapshot.selector().explain(&snapshot.catalog, turn, name);
-        if request.options(self.mode()).mode == Mode::Hybrid {
-            let hits = snapshot.closest(turn, MAX_EXPLAINED);
+        let mode = request.options(self.mode()).mode;
+        if mode != Mode::Keyword {
+            let hits = snapshot.closest(turn, mode, MAX_EXPLAINED);
             if let Some(skill) =
                 snapshot.catalog.all().iter().position(|skill| skill.name() == name && !skill.shadowed())
             {
@@ -208,7 +209,7 @@ impl Skillcue {
         let mode = options.mode;
         // Made once, and not for this message alone: it does not count as deciding.
         let census = snapshot.selector().census(&snapshot.catalog);
-        if mode == Mode::Hybrid {
+        if mode != Mode::Keyword {
             snapshot.texts();
         }
         let start = Instant::now();
@@ -217,7 +218,7 @@ impl Skillcue {
         prime(discloser, selection.intent == Intent::Registry);
         let start = Instant::now();
         let bodies = LoadedBodies { skills: self, session };
-        let closest = closest(snapshot, discloser, turn, &selection);
+        let closest = closest(snapshot, discloser, turn, mode, &selection);
         let (message, closest) = (turn.message(), &closest[..]);
         let situation = Situation { message, session, mode, closest, ..Situation::new(census, &selection, &bodies) };
         let mut shown = discloser.disclose(&situation);
@@ -253,9 +254,15 @@ impl Skillcue {
 
 /// Returns the closest skills, where the configuration wants them named and nothing matches. Triggers have no near
 /// misses; texts have.
-pub(crate) fn closest(snapshot: &Snapshot, discloser: &Discloser, turn: &Turn<'_>, selection: &Selection) -> Vec<Hit> {
+pub(crate) fn closest(
+    snapshot: &Snapshot,
+    discloser: &Discloser,
+    turn: &Turn<'_>,
+    mode: Mode,
+    selection: &Selection,
+) -> Vec<Hit> {
     let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
-    if asks { snapshot.closest(turn, MAX_CLOSEST) } else { Vec::new() }
+    if asks { snapshot.closest(turn, mode, MAX_CLOSEST) } else { Vec::new() }
 }
 
 /// The bodies for a conversation.

@@ -9,6 +9,7 @@ use skillcue_disclose::{CounterError, DiscloseConfigError};
 use skillcue_format::Diagnostic;
 use skillcue_load::LoadError;
 
+use crate::meaning::SentenceError;
 use crate::remote::RemoteError;
 
 /// The reason why a [`Skillcue`](crate::Skillcue) could not be built, or why a skill or its files could not be had.
@@ -23,6 +24,14 @@ pub enum Error {
     #[error(transparent)]
     #[info(code = "config", hint = "choose another counter")]
     Counter(#[from] CounterError),
+    /// Messages are to be matched by meaning, and there is no sentence model.
+    #[error("matching by meaning (mode `semantic`) needs a sentence model, and none is installed")]
+    #[info(code = "no_model", hint = "install one, or choose the mode `hybrid`")]
+    NoSentenceModel,
+    /// The sentence model gave no vectors.
+    #[error(transparent)]
+    #[info(transparent)]
+    SentenceModel(#[from] SentenceError),
     /// No skill has that name.
     #[error("no skill is called {name:?}")]
     #[info(code = "not_found", hint = not_found_hint(close))]

@@ -139,7 +139,14 @@ impl Evaluation {
         let run = CaseRun { skills, snapshot: &snapshot, discloser, census, mode: options.mode, judging };
         let mut eagernesses = vec![eagerness];
         eagernesses.extend(if options.sweep { &SWEEP[..] } else { &[] });
-        let outcomes: Vec<MessageOutcome> = cases.par_iter().map(|case| run.outcome(case, &eagernesses)).collect();
+        let outcome = |case| run.outcome(case, &eagernesses);
+        // A sentence model uses all cores for one message. Called by all cores at once, one that waits would begin with
+        // further messages meanwhile, until the stack overflows.
+        let outcomes: Vec<MessageOutcome> = if snapshot.uses_meaning(options.mode) {
+            cases.iter().map(outcome).collect()
+        } else {
+            cases.par_iter().map(outcome).collect()
+        };
 
         let (mut all, mut by_language) = (Tally::default(), BTreeMap::<String, Tally>::new());
         let mut sweep = vec![Tally::default(); eagernesses.len() - 1];

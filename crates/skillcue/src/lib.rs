@@ -77,6 +77,7 @@ mod index_files;
 mod judge;
 pub mod load;
 mod match_cache;
+mod meaning;
 mod progress;
 pub mod remote;
 mod request;

@@ -21,7 +21,7 @@ const MAX_KEY: usize = 64 << 10;
 const MAX_SELECTION: usize = 64 << 10;
 
 /// The version of the indexes that a selection was made with: the snapshot's number, and how often its index over texts
-/// has been replaced.
+/// or its vectors have been replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct IndexVersion {
     pub(crate) snapshot: u64,
@@ -126,6 +126,7 @@ fn key(turn: &Turn<'_>, options: &SelectOptions) -> Option<Box<[u8]>> {
     key.push(match mode {
         Mode::Keyword => 0,
         Mode::Hybrid => 1,
+        Mode::Semantic => 2,
     });
     (key.len() <= MAX_KEY).then(|| key.into_boxed_slice())
 }
@@ -196,8 +197,8 @@ mod tests {
     fn options_are_part_of_the_key() {
         let turn = Turn::new("a");
         let of = |mode, limit| key(&turn, &SelectOptions { mode, limit });
-        let keys = [of(Mode::Keyword, 3), of(Mode::Hybrid, 3), of(Mode::Hybrid, 4)];
-        assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0].is_some());
+        let keys = [of(Mode::Keyword, 3), of(Mode::Hybrid, 3), of(Mode::Hybrid, 4), of(Mode::Semantic, 3)];
+        assert!(keys[0].is_some() && (1..4).all(|at| !keys[..at].contains(&keys[at])));
         let reason = Reason { kind: ReasonKind::Text, trigger: "ab".into(), text: "c".into(), span: None, score: 1.0 };
         let hit = Hit { reasons: vec![reason], ..Hit::default() };
         let size = text_bytes(&Selection { hits: vec![hit], ..Selection::default() });

@@ -165,7 +165,7 @@ impl Skillcue {
         let now = Arc::unwrap_or_clone(snapshot.cached_select(&turn, &options));
         let mut hits = now.hits;
         hits.retain(|hit| hit.certainty > certainty_in(&before, hit) && hit.certainty >= thresholds.body * HINT_SHARE);
-        if options.mode == Mode::Hybrid && !since.words.is_empty() {
+        if options.mode != Mode::Keyword && !since.words.is_empty() {
             let words = since.words.iter().rev().map(String::as_str).collect::<Vec<_>>().join("\n");
             let resembling = Arc::unwrap_or_clone(snapshot.cached_select(&Turn::new(&words), &options)).hits;
             // A model that writes a name with a sigil knows the skill.

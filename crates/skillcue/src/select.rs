@@ -7,4 +7,5 @@ pub use skillcue_select::{
 };
 
 pub use crate::judge::{Judge, JudgeCandidate, JudgeError, JudgeQuestion};
+pub use crate::meaning::{SentenceError, SentenceVectors};
 pub use crate::progress::TurnProgress;

@@ -16,6 +16,7 @@ use crate::builder::{Builder, HoldBackRule};
 use crate::index_files::IndexFiles;
 use crate::judge::Judging;
 use crate::match_cache::{DEFAULT_MATCHES, MatchCache};
+use crate::meaning::SentenceState;
 use crate::remote::{Remote, RemoteEntry, ServedSkill, body_of, remote_skills};
 use crate::setup::{Setup, SetupProvider};
 use crate::snapshot::{DisclosureSetup, Snapshot};
@@ -41,6 +42,7 @@ pub struct Skillcue {
     index_files: Option<IndexFiles>,
     matches: Arc<MatchCache>,
     pub(crate) judging: Option<Judging>,
+    pub(crate) sentences: Option<Arc<SentenceState>>,
     /// The memory of the last refresh. Locked during a refresh.
     memory: Mutex<DiscoveryState>,
     #[cfg(feature = "watch")]
@@ -65,7 +67,9 @@ impl Skillcue {
         let (discovery_with_setup, _) = discovery_with_setup(&discovery, &builder.setup_provider);
         let catalog = Arc::new(discovery_with_setup.remote(remote_skills(&builder.remotes)).run());
         let matches = Arc::new(MatchCache::new(builder.matches.unwrap_or(DEFAULT_MATCHES)));
-        let snapshot = Snapshot::new(catalog, disclosing.clone(), index_files.clone(), Arc::clone(&matches));
+        let sentences = builder.sentence_model.map(|model| Arc::new(SentenceState::new(model)));
+        let snapshot =
+            Snapshot::new(catalog, disclosing.clone(), index_files.clone(), Arc::clone(&matches), sentences.clone());
         let snapshot = ArcSwap::from_pointee(snapshot);
         let (providers, remotes) = (builder.providers, builder.remotes);
         Ok(Skillcue {
@@ -78,6 +82,7 @@ impl Skillcue {
             index_files,
             matches,
             judging: builder.judge.map(Judging::new),
+            sentences,
             memory: Mutex::default(),
             #[cfg(feature = "watch")]
             roots: builder.roots.into_iter().map(|root| root.path).collect(),
@@ -120,15 +125,19 @@ impl Skillcue {
             return CatalogSwap { new: Arc::clone(&old), old, changes };
         }
         let (disclosing, index_files) = (self.disclosing.clone(), self.index_files.clone());
-        let fresh = Snapshot::new(Arc::clone(&catalog), disclosing, index_files, Arc::clone(&self.matches));
-        let fresh = fresh.follow(&snapshot);
+        let (matches, sentences) = (Arc::clone(&self.matches), self.sentences.clone());
+        let fresh = Snapshot::new(Arc::clone(&catalog), disclosing, index_files, matches, sentences);
+        let fresh = Arc::new(fresh.follow(&snapshot));
         if snapshot.is_indexed() {
             fresh.prepare(self.mode);
         }
         if snapshot.has_bodies() {
             fresh.index_bodies();
         }
-        self.snapshot.store(Arc::new(fresh));
+        if let Some(missing) = fresh.adopt_vectors(&snapshot) {
+            Skillcue::embed_new(&fresh, missing);
+        }
+        self.snapshot.store(fresh);
         CatalogSwap { old, new: catalog, changes }
     }
 
@@ -140,7 +149,7 @@ impl Skillcue {
     /// Reads the bodies of all skills and ranks by them, too, from now on: bodies that an earlier start has read are
     /// taken from the index cache. Until it is done, ranking works without them. Returns how many were read.
     ///
-    /// Skills are ranked by their bodies in [`Mode::Hybrid`] only.
+    /// In [`Mode::Keyword`] bodies do not count.
     pub fn index_bodies(&self) -> usize {
         self.snapshot().index_bodies()
     }
@@ -335,7 +344,7 @@ impl Skillcue {
     }
 
     /// Returns hits and misses of the match cache: selections for messages that were matched before. It is emptied when
-    /// the catalog changes, and when bodies have been indexed.
+    /// the catalog changes, and when bodies have been indexed or vectors made.
     ///
     /// ```
     /// use skillcue::{Request, Skillcue};

@@ -14,6 +14,7 @@ use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, 
 use crate::Error;
 use crate::index_files::IndexFiles;
 use crate::match_cache::{IndexVersion, MatchCache};
+use crate::meaning::{SentenceState, SnapshotMeaning};
 
 /// The number of bodies from which they are read in parallel. Fewer are read before other threads have started.
 const MIN_PARALLEL: usize = 16;
@@ -46,8 +47,9 @@ pub(crate) struct Snapshot {
     matches: Arc<MatchCache>,
     /// Its number among the snapshots that share the cache.
     number: u64,
-    /// How often the index over texts has been replaced.
+    /// How often the index over texts or the vectors of skills have been replaced.
     texts_replaced: AtomicU64,
+    pub(crate) meaning: SnapshotMeaning,
 }
 
 impl Snapshot {
@@ -56,9 +58,12 @@ impl Snapshot {
         disclosing: DisclosureSetup,
         index_files: Option<IndexFiles>,
         matches: Arc<MatchCache>,
+        sentences: Option<Arc<SentenceState>>,
     ) -> Snapshot {
+        let number = matches.next_snapshot();
         Snapshot {
-            number: matches.next_snapshot(),
+            number,
+            meaning: SnapshotMeaning::new(sentences, number),
             texts_replaced: AtomicU64::new(0),
             matches,
             catalog,
@@ -104,25 +109,39 @@ impl Snapshot {
     /// Replaces the index over texts. Selections that were made with the old one do not count any more.
     fn replace_texts(&self, texts: Arc<TextIndex>) {
         self.texts.store(Some(texts));
-        // Only now: a selection that saw the new number must not have been made with the old index.
+        self.forget_matches();
+    }
+
+    /// Counts a replaced index. To be called when it is in place: a selection that saw the new number must not have been
+    /// made with the old index.
+    pub(crate) fn forget_matches(&self) {
         self.texts_replaced.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn index_files(&self) -> Option<&IndexFiles> {
+        self.index_files.as_ref()
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Selects anew, past the match cache.
     pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
         match options.mode {
             Mode::Keyword => self.selector().select(&self.catalog, turn, options),
-            Mode::Hybrid => self.by_texts(|texts| self.selector().select_with(&self.catalog, texts, turn, options)),
+            mode @ (Mode::Hybrid | Mode::Semantic) => self.by_relevance(turn, mode, options.limit),
         }
     }
 
-    /// Returns the skills that come closest to a turn by triggers and texts, whatever the mode.
-    pub(crate) fn closest(&self, turn: &Turn<'_>, limit: usize) -> Vec<Hit> {
-        self.by_texts(|texts| self.selector().closest(&self.catalog, texts, turn, limit))
+    /// Returns the skills that come closest to a turn by triggers and texts, and by meaning if the mode is semantic or a
+    /// sentence model is at hand.
+    pub(crate) fn closest(&self, turn: &Turn<'_>, mode: Mode, limit: usize) -> Vec<Hit> {
+        self.by_relevance(turn, mode, limit).hits
     }
 
     /// Asks the index over texts. One that turns out to be damaged on disk is made anew and asked again.
-    fn by_texts<T>(&self, ask: impl Fn(&TextIndex) -> T) -> T {
+    pub(crate) fn by_texts<T>(&self, ask: impl Fn(&TextIndex) -> T) -> T {
         let texts = self.texts();
         let answer = ask(&texts);
         if !texts.is_damaged() {
@@ -249,7 +268,7 @@ impl Snapshot {
     /// Makes the indexes that the first message would have to wait for.
     pub(crate) fn prepare(&self, mode: Mode) {
         self.selector().census(&self.catalog);
-        if mode == Mode::Hybrid {
+        if mode != Mode::Keyword {
             self.texts();
         }
         prime(self.discloser(), true);

@@ -95,6 +95,7 @@ impl AgentSetup {
         crate::judge::configured(context)?;
         let skills = Arc::clone(context.skills()?);
         context.prepare(matching)?;
+        context.host()?.embed_ahead(matching)?;
         context.print_diagnostics();
         let mut agent = Agent::new(Arc::clone(&skills), model, options(args, &section, context.disclose()?.counter));
         if !args.no_save

@@ -110,6 +110,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     context.prepare(mode)?;
     let mut request = args.turn.request(&message);
+    skills.check_request(&request)?;
     if let Some(session) = &mut session {
         request = request.session(session);
     }

@@ -8,8 +8,8 @@ mod sweep;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillcue::Mode;
 use skillcue::eval::{Comparison, EvalCase, EvalError, EvalOptions, Evaluation, Figures};
+use skillcue::{Mode, Request};
 use skillcue_base::os_message;
 
 use crate::cli::words;
@@ -27,6 +27,7 @@ Examples:
   skillcue eval messages.jsonl                     {\"query\", \"relevant\": [names]} on each line
   skillcue eval skills/pdf/evals/triggers.json     [{\"query\", \"should_trigger\"}], for one skill
   skillcue eval --mode keyword messages.jsonl      by mentions and triggers alone
+  skillcue eval --mode semantic messages.jsonl     by meaning, too: see `skillcue model`
   skillcue eval --judge messages.jsonl             with a model that chooses, beside the figures without it
   skillcue eval --min-recall 0.9 messages.jsonl    exit code 1 below that: for CI
   skillcue eval --json messages.jsonl > old.json   to compare with, after a change
@@ -110,6 +111,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if mode != Mode::Keyword {
         // However many they are: the figures are those of an index with all bodies.
         skills.index_bodies();
+    }
+    if let Some(case) = cases.first() {
+        skills.check_request(&Request::new(&case.query).mode(mode))?;
     }
     let sweep = args.sweep == Some(SweptSetting::Eagerness);
     let options = EvalOptions { mode, eagerness: args.eagerness, sweep, judge: true };

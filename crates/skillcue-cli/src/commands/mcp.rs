@@ -118,6 +118,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     // Remote servers are not waited for: their skills join when they have answered.
     crate::judge::configured(context)?;
     let skills = Arc::clone(context.local_skills()?);
+    context.check_mode(context.mode(None)?)?;
     context.print_diagnostics();
     let server = SkillServer::new(Arc::clone(&skills), ServerOptions::default());
     let watching = watch(context, &server)?;

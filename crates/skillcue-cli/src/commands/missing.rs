@@ -44,9 +44,9 @@ pub(crate) mod model {
     use crate::Outcome;
     use crate::context::Context;
     use crate::error::CliError;
+    use crate::hints::WITH_SEMANTIC;
 
     pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
-        Err(CliError::failure("no_semantic", "this program was built without the sentence model")
-            .help("build one with it: `cargo install --path crates/skillcue-cli --features semantic`"))
+        Err(CliError::failure("no_semantic", "this program was built without the sentence model").help(WITH_SEMANTIC))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use skillcue::select::Judgement;
-use skillcue::{Catalog, Hit, Mode};
+use skillcue::{Catalog, Hit, Mode, Selection};
 
 use crate::cli::words;
 use crate::context::Context;
@@ -19,11 +19,12 @@ const AFTER: &str = "\
 Examples:
   skillcue search \"fill in a form\"
   skillcue search --mode keyword pdf      by mentions and triggers alone
+  skillcue search --mode semantic slides  by meaning, too: see `skillcue model`
 
 The first number is how likely the skill is to be the one that is needed, and hits rank by it: it is low where
 many fit as well. `fits` is how likely the skill is to fit, whatever others do.
 With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
-trigger, text, span, score}]}], matched}, and with --judge also judgement: {judge, candidates, outcome, count or
+trigger, text, span, score}]}], matched, model}, and with --judge also judgement: {judge, candidates, outcome, count or
 why}. Finding nothing is no failure.";
 
 #[derive(Debug, clap::Args)]
@@ -50,6 +51,15 @@ pub(super) struct HitsJson<'h> {
     pub(super) matched: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judgement: Option<&'h Judgement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<&'h str>,
+}
+
+impl<'h> HitsJson<'h> {
+    pub(super) fn of(found: &'h Selection) -> HitsJson<'h> {
+        let (model, judgement) = (found.model.as_deref(), found.judgement.as_ref());
+        HitsJson { hits: &found.hits, matched: found.matched, judgement, model }
+    }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -58,10 +68,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     args.judge.apply(context)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
-    let found = skills.search(&args.turn.request(&query).mode(mode).limit(args.limit));
+    let request = args.turn.request(&query).mode(mode).limit(args.limit);
+    skills.check_request(&request)?;
+    let found = skills.search(&request);
     context.print_diagnostics();
-    let judgement = found.judgement.as_ref();
-    let document = HitsJson { hits: &found.hits, matched: found.matched, judgement };
+    let document = HitsJson::of(&found);
     let outcome = context.report(Outcome::Done, &document, || {
         let line = match found.hits.len() {
             0 if found.matched == 0 => "nothing found".to_owned(),
@@ -103,6 +114,9 @@ fn table(hits: &[Hit], catalog: &Catalog, context: &Context) -> String {
 
 /// `keyword pdf, verb extract (“extracted”)`
 fn reasons(hit: &Hit) -> String {
+    if hit.reasons.is_empty() {
+        return "meaning".to_owned();
+    }
     let shown = hit.reasons.iter().take(6).map(|reason| {
         let trigger = text::one_line(&reason.trigger);
         let text = text::one_line(&reason.text);

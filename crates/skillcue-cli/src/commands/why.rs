@@ -20,7 +20,7 @@ Examples:
 
 The line behind an arrow says what a turn would show of the skill, and which number decided.
 With --json it prints {hits: [{name, score, confidence, certainty, likelihood, mention, reasons: [{kind,
-trigger, text, span, score}]}], matched, intent, tier, thresholds: {body, name}, decisions: [{name, decision,
+trigger, text, span, score}]}], matched, model, intent, tier, thresholds: {body, name}, decisions: [{name, decision,
 why}]}, and for a NAME also skill: {name, standing, hit, before, triggers: [{kind,
 trigger, matched, note}]}.";
 
@@ -85,11 +85,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         skills.check_known(name)?;
     }
     let request = args.turn.request(&message).mode(mode);
+    skills.check_request(&request)?;
     let found = skills.select(&request);
     let shown = skills.disclose(args.turn.request(&message).mode(mode));
     let explanation = args.name.as_deref().map(|name| skills.explain(&request, name));
     context.print_diagnostics();
-    let hits = HitsJson { hits: &found.hits, matched: found.matched, judgement: found.judgement.as_ref() };
+    let hits = HitsJson::of(&found);
     let document = WhyJson {
         hits,
         intent: found.intent,
@@ -101,7 +102,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.report(Outcome::Done, &document, || {
         let columns = context.terminal.width().unwrap_or(100);
         match &explanation {
-            Some(explanation) => explanation::of_skill(&message, explanation, &shown, mode, columns),
+            Some(explanation) => {
+                explanation::of_skill(&message, explanation, &shown, mode, found.model.as_deref(), columns)
+            }
             None => explanation::of_selection(&message, &found, &shown, mode, columns),
         }
     })

@@ -562,7 +562,7 @@ fn a_broken_section_is_shown() {
     assert_snapshot!(sandbox.run(&["context", "x"]), @r"
     exit 1
     --- stderr
-    error[config]: unknown field `max_tokens`, expected one of `policy`, `mode`, `fallback`, `counter`, `max_skills`, `max_all_skills`, `max_total_tokens`, `max_per_skill_tokens`, `window`, `catalog_share`, `eagerness`, `pinned`
+    error[config]: unknown field `max_tokens`, expected one of `policy`, `mode`, `fallback`, `counter`, `max_skills`, `max_all_skills`, `max_total_tokens`, `max_per_skill_tokens`, `window`, `catalog_share`, `eagerness`, `model`, `pinned`
      --> [TMP]/work/skillcue.toml:3:1
       |
     3 | max_tokens = 5

@@ -16,6 +16,46 @@ fn without_the_model_it_says_how_to_get_it() {
     }
 }
 
+/// Returns the words of every command that takes a mode.
+fn commands() -> Vec<Vec<&'static str>> {
+    let mut commands =
+        vec![vec!["context", "hi"], vec!["search", "hi"], vec!["why", "hi"], vec!["eval", "messages.jsonl"]];
+    if cfg!(feature = "agent") {
+        commands.push(vec!["agent", "--model", "ollama:none", "--base-url", "http://127.0.0.1:9", "hi"]);
+    }
+    commands
+}
+
+#[test]
+fn every_command_with_a_mode_knows_semantic_and_says_what_it_needs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/messages.jsonl", "{\"query\": \"hi\", \"relevant\": []}\n");
+    sandbox.write("work/semantic.toml", "[select]\nmode = \"semantic\"\n");
+    let (code, help) = if cfg!(feature = "semantic") {
+        ("error[no_model]", "help: `skillcue model install` downloads it, once: 22 MB")
+    } else {
+        ("error[no_semantic]", "--features semantic`; then `skillcue model install`")
+    };
+    for command in commands() {
+        let flag = [&command[..1], &["--mode", "semantic"], &command[1..]].concat();
+        let file = [&["--config", "semantic.toml"], &command[..]].concat();
+        let mut runs = vec![sandbox.run(&flag), sandbox.run(&file)];
+        for variable in ["SKILLCUE_MODE", "SKILL_MATCHING_MODE"] {
+            runs.push(sandbox.finish(sandbox.command(&command).env(variable, "semantic").output().unwrap()));
+        }
+        for run in runs {
+            assert!(
+                run.stderr.contains(code) && run.stderr.contains(help) && run.stdout.is_empty(),
+                "{command:?} {run}"
+            );
+        }
+    }
+    let served = sandbox.run(&["--config", "semantic.toml", "mcp"]);
+    assert!(served.stderr.contains(code), "{served}");
+    let listed = sandbox.run(&["--config", "semantic.toml", "list"]);
+    assert!(!listed.stderr.contains("error"), "only matching needs it: {listed}");
+}
+
 #[cfg(feature = "semantic")]
 mod semantic {
     use std::io::{Read as _, Write as _};
@@ -61,6 +101,27 @@ mod semantic {
         let run = sandbox.run(&["model", "remove", "--json"]);
         let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!((&json["removed"], &json["vectors"]), (&false.into(), &0.into()), "{run}");
+    }
+
+    #[test]
+    fn a_damaged_model_is_an_error_in_semantic_and_a_warning_in_hybrid() {
+        let sandbox = Sandbox::with_pdf();
+        for (name, bytes) in [("tokenizer.json", 466_247), ("model.onnx", 22_928_619)] {
+            sandbox.write(&format!("{DIR}/{name}"), "");
+            let file = std::fs::File::options().write(true).open(sandbox.path(&format!("{DIR}/{name}"))).unwrap();
+            file.set_len(bytes).unwrap();
+        }
+        sandbox.write("work/always.toml", "[select]\nmodel = \"always\"\n");
+        let words = sandbox.run(&["search", "fill in a pdf form"]);
+        assert!(words.stderr.is_empty() || !words.stderr.contains("warning"), "hybrid does not open it: {words}");
+        let run = sandbox.run(&["search", "--mode", "semantic", "fill in a pdf form"]);
+        assert!(
+            run.stderr.contains("error[model_damaged]") && run.stderr.contains("`skillcue model install`"),
+            "{run}"
+        );
+        let run = sandbox.run(&["--config", "always.toml", "search", "fill in a pdf form"]);
+        assert!(run.stderr.contains("warning[model_damaged]: skills are matched by words alone"), "{run}");
+        assert_eq!(run.stdout, words.stdout);
     }
 
     /// A server that has nothing: every answer is 404, and the first lines of requests are returned.

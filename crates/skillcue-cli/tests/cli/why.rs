@@ -302,7 +302,7 @@ fn texts_count_by_default() {
         let wrong = run(&[(name, "fuzzy")], &["why"]);
         assert_eq!(wrong.code, Some(2), "{wrong}");
         assert!(wrong.stderr.contains(&format!("{name} is `fuzzy`")), "{wrong}");
-        assert!(wrong.stderr.contains("set it to keyword or hybrid, or unset it"), "{wrong}");
+        assert!(wrong.stderr.contains("set it to keyword or hybrid or semantic, or unset it"), "{wrong}");
     }
     sandbox.write("work/mode.toml", "[select]\nmode = \"keyword\"\n");
     assert!(run(&[], &["--config", "mode.toml", "why"]).stdout.contains(missed));

@@ -62,6 +62,7 @@ pub(super) fn doubled(text: &str, config: &Config) -> Option<ConfigError> {
         ("max_skills", select.max_skills.is_some() && disclose.max_skills.is_some()),
         ("fallback", select.fallback.is_some() && disclose.fallback.is_some()),
         ("eagerness", select.eagerness.is_some() && disclose.eagerness.is_some()),
+        ("model", select.model.is_some() && disclose.model.is_some()),
     ];
     let (setting, _) = pairs.into_iter().find(|(_, is_doubled)| *is_doubled)?;
     let spans: SelectionSpans = toml::from_str(text).ok()?;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer};
 use skillcue_disclose::Fallback;
 use skillcue_select::Mode;
 
-use super::SelectSection;
 use super::agent::PROVIDERS;
+use super::{SelectSection, SentenceModelUse};
 
 /// The settings of the [judge](crate::select::Judge), a model that chooses among the first skills. They are below `[select]`.
 ///
@@ -77,6 +77,7 @@ pub(super) struct SelectTable {
     pub(super) max_skills: Option<usize>,
     pub(super) fallback: Option<Fallback>,
     pub(super) eagerness: Option<f32>,
+    pub(super) model: Option<SentenceModelUse>,
     #[serde(default, deserialize_with = "judge_model")]
     judge: Option<String>,
     judge_base_url: Option<String>,
@@ -86,9 +87,10 @@ pub(super) struct SelectTable {
 impl SelectTable {
     /// Returns the settings of selection, and those of the judge.
     pub(super) fn sections(self) -> (SelectSection, JudgeSection) {
-        let SelectTable { mode, max_skills, fallback, eagerness, judge, judge_base_url, judge_deadline_ms } = self;
+        let SelectTable { mode, max_skills, fallback, eagerness, model, judge, judge_base_url, judge_deadline_ms } =
+            self;
         let judge = JudgeSection { model: judge, base_url: judge_base_url, deadline_ms: judge_deadline_ms };
-        (SelectSection { mode, max_skills, fallback, eagerness }, judge)
+        (SelectSection { mode, max_skills, fallback, eagerness, model }, judge)
     }
 }
 

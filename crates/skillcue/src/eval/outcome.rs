@@ -77,7 +77,7 @@ impl CaseRun<'_> {
         if let Some(judging) = self.judging {
             judging.apply(&self.snapshot.catalog, &case.query, &mut selection);
         }
-        let closest = closest(self.snapshot, self.discloser, &request.turn, &selection);
+        let closest = closest(self.snapshot, self.discloser, &request.turn, self.mode, &selection);
         let mut shown: Vec<ShownGrades> = Vec::with_capacity(eagernesses.len());
         let mut before: Vec<Grade> = Vec::new();
         for eagerness in eagernesses {

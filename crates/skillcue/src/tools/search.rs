@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use skillcue_base::counted;
 use skillcue_base::markup::text;
-use skillcue_base::{Shown, visible};
+use skillcue_base::{ErrorInfo as _, Shown, visible};
 use skillcue_select::{Hit, Reason, ReasonKind};
 
 use super::arguments::{ArgumentError, Arguments};
@@ -69,13 +69,19 @@ fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOut
         let count = skills.catalog().len();
         (context.progress)(0.0, None, &format!("indexing {}", counted(count, "skill")));
     }
-    let found = skills.search(&Request::new(query).files(files).limit(limit));
+    let request = Request::new(query).files(files).limit(limit);
+    if let Err(error) = skills.check_request(&request) {
+        let said = text(&skills.explain_error(&error)).into_owned();
+        return ToolOutput::failed(format!("<error code=\"{}\">\n  {said}\n</error>", error.code()));
+    }
+    let found = skills.search(&request);
     let catalog = skills.catalog();
     let mut lines = String::new();
     let mut hits = Vec::with_capacity(found.hits.len());
     for hit in &found.hits {
         let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
         let why: Vec<String> = hit.reasons.iter().take(MAX_REASONS).map(reason).collect();
+        let why = if why.is_empty() { vec!["meaning".to_owned()] } else { why };
         // A name and a brief are the author's words: on one line, and not to be taken for ours.
         let _ =
             writeln!(lines, "- {} ({:.2}): {} [{}]", Shown(&hit.name), hit.confidence, Shown(&brief), why.join(", "));
@@ -97,6 +103,9 @@ fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOut
     let mut structured = json!({"hits": hits, "matched": found.matched});
     if let Some(judgement) = &found.judgement {
         structured["judgement"] = json!(judgement);
+    }
+    if let Some(model) = &found.model {
+        structured["model"] = json!(model);
     }
     ToolOutput { text: said, structured: Some(structured), is_error: false, effect: None }
 }
