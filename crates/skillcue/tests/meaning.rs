@@ -19,7 +19,7 @@ const DIMENSIONS: usize = 64;
 
 /// Words that mean the same to the model.
 const MEANINGS: [(&str, &str); 4] =
-    [("trek", "hikes"), ("mountains", "alps"), ("bill", "invoices"), ("dunning", "reminders")];
+    [("yomp", "hikes"), ("crags", "alps"), ("bill", "invoices"), ("dunning", "reminders")];
 
 /// A model that hashes the words of a text into a vector, and knows a few synonyms.
 #[derive(Debug, Default)]
@@ -68,15 +68,15 @@ fn embed(skills: &Skillcue) -> usize {
     skills.embed_skills(&|_, _| ()).expect("vectors")
 }
 
-/// Shares no word with any skill.
-const TREK: &str = "organise our trek, mountains near Innsbruck";
+/// Shares no word with any skill, and no synonym of one.
+const YOMP: &str = "organise our yomp, crags near Innsbruck";
 
 #[test]
 fn a_skill_that_shares_no_word_is_found_by_meaning_alone() {
     let dir = tree();
     let skills = with_model(dir.path(), &Arc::default(), None);
     assert_eq!(embed(&skills), 3);
-    let request = || Request::new(TREK).mode(Mode::Semantic);
+    let request = || Request::new(YOMP).mode(Mode::Semantic);
     skills.check_request(&request()).expect("a model");
     let found = skills.select(&request());
     assert_eq!((found.hits[0].name.as_str(), found.model.as_deref()), ("hikes", Some("hashed-words 1")));
@@ -88,10 +88,10 @@ fn a_skill_that_shares_no_word_is_found_by_meaning_alone() {
     let shown = skills.disclose(request());
     assert!(shown.turn.contains("hikes"), "{}", shown.turn);
 
-    let keyword = skills.select(&Request::new(TREK).mode(Mode::Keyword));
+    let keyword = skills.select(&Request::new(YOMP).mode(Mode::Keyword));
     assert!(keyword.hits.is_empty() && keyword.model.is_none());
     let plain = three_skills::skills(dir.path());
-    assert!(plain.select(&Request::new(TREK)).hits.is_empty(), "words alone do not find it");
+    assert!(plain.select(&Request::new(YOMP)).hits.is_empty(), "words alone do not find it");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn hybrid_uses_the_model_once_vectors_are_made() {
     let dir = tree();
     let model = Arc::default();
     let skills = with_model(dir.path(), &model, None);
-    let request = Request::new(TREK);
+    let request = Request::new(YOMP);
     let before = skills.select(&request);
     assert_eq!((before.hits.len(), before.model), (0, None));
     assert_eq!(model.texts.load(Ordering::Relaxed), 0, "the model is not asked before");
@@ -151,7 +151,7 @@ fn only_texts_that_changed_are_embedded_again() {
     write(dir.path(), "fungi", "description: Tells mushrooms apart.\n", "Look.").expect("a skill");
     skills.refresh();
     assert_eq!(model.texts.load(Ordering::Relaxed), 5);
-    let found = skills.select(&Request::new(TREK));
+    let found = skills.select(&Request::new(YOMP));
     assert_eq!((found.hits[0].name.as_str(), found.model.is_some()), ("hikes", true));
     assert_eq!(embed(&skills), 0);
 }
@@ -174,7 +174,7 @@ fn a_damaged_file_of_vectors_is_made_anew() {
         std::fs::write(&kept, damaged).expect("it can be written");
         let skills = with_model(dir.path(), &model, Some(&file));
         assert_eq!(embed(&skills), 3);
-        assert_eq!(skills.select(&Request::new(TREK)).hits[0].name, "hikes");
+        assert_eq!(skills.select(&Request::new(YOMP)).hits[0].name, "hikes");
         assert_eq!(std::fs::read(&kept).expect("the vectors"), whole);
     }
 }
@@ -225,7 +225,7 @@ fn vectors_that_make_no_sense_are_a_failure() {
 #[test]
 fn the_search_tool_fails_in_semantic_without_a_model_and_names_the_model_with_one() {
     let dir = tree();
-    let arguments = [("query".to_owned(), TREK.into())];
+    let arguments = [("query".to_owned(), YOMP.into())];
     let call = Call::new("search_skills", arguments.into_iter().collect());
     let plain = Skillcue::builder().skills_dir(dir.path()).mode(Mode::Semantic).build().expect("the skills");
     let output = plain.call_tool(&call, &ToolContext::default()).expect("a built-in tool");

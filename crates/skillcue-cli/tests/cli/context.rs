@@ -584,7 +584,7 @@ fn a_broken_section_is_shown() {
 
     For more information, try '--help'.
     ");
-    for args in [["--budget", "-1"], ["--budget", "many"], ["--mode", "semantic"], ["--counter", "words"]] {
+    for args in [["--budget", "-1"], ["--budget", "many"], ["--mode", "fuzzy"], ["--counter", "words"]] {
         assert_eq!(sandbox.run(&[&["context", "x"], &args[..]].concat()).code, Some(2), "{args:?}");
     }
     assert_eq!(sandbox.run(&["context"]).code, Some(2));
@@ -613,7 +613,7 @@ fn bodies_of_many_are_read_after_the_answer() {
         sandbox.skill(&format!("work/skills/s{number}"), "Does it. Use when asked.");
     }
     // Once; from then on the index is there.
-    let said = ["indexed bodies", "the kept index over texts fits", "the kept index over texts fits"];
+    let said = ["updated the index over texts", "the kept index over texts fits", "the kept index over texts fits"];
     for (args, said) in
         [["context", "--policy=hint"], ["context", "--json"], ["search", "--json"]].into_iter().zip(said)
     {

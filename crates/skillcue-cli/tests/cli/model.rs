@@ -21,7 +21,7 @@ fn commands() -> Vec<Vec<&'static str>> {
     let mut commands =
         vec![vec!["context", "hi"], vec!["search", "hi"], vec!["why", "hi"], vec!["eval", "messages.jsonl"]];
     if cfg!(feature = "agent") {
-        commands.push(vec!["agent", "--model", "ollama:none", "--base-url", "http://127.0.0.1:9", "hi"]);
+        commands.push(vec!["agent", "--model", "ollama:none", "--base-url", "http://127.0.0.1:9", "-p", "hi"]);
     }
     commands
 }
