@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use skillcue_base::visible_line;
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
 use skillcue_select::{Census, Grade, Hit, Intent, Mention, Mode, ReasonKind, Thresholds};
@@ -14,10 +13,8 @@ use crate::names::MAX_NAMES;
 use crate::report::{DisclosedSkill, DisclosureCost, ListOmissions, NOT_ALONE, TOO_WEAK};
 use crate::shortlist::Shortlist;
 use crate::situation::Situation;
-use crate::skill_list::{ListStyle, PendingEntry, list_within_limit, shorten};
-use crate::{
-    CounterError, Decision, DiscloseConfig, Disclosure, Fallback, ListEntry, Policy, SkillList, Tier, TokenCounter,
-};
+use crate::skill_list::{ListStyle, list_entry, list_within_limit};
+use crate::{CounterError, Decision, DiscloseConfig, Disclosure, Fallback, Policy, SkillList, Tier, TokenCounter};
 
 /// Decides, for one catalog and one configuration, what the model is shown.
 ///
@@ -416,31 +413,4 @@ fn name_with_reason(hit: &Hit) -> String {
         ReasonKind::Text | ReasonKind::Judge => "words",
     };
     format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
-}
-
-/// Returns the list entry of a skill.
-pub(crate) fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &DiscloseConfig) -> PendingEntry<'c> {
-    let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
-    let (id, source) = (skill.name().into(), skill.source());
-    if let Some(summary) = skill.summary()
-        && !skill.front_matter().contains("priority")
-    {
-        let entry = ListEntry { id, description: summary.description.into(), priority: 0, source, pinned };
-        return PendingEntry { entry, is_whole: style == ListStyle::Registry };
-    }
-    let manifest = skill.make_manifest();
-    let description = match style {
-        ListStyle::Prompt => manifest.description().to_owned(),
-        ListStyle::Registry => bounded_brief(&manifest.brief()),
-    };
-    let (description, priority) = (description.into(), manifest.priority());
-    let entry = ListEntry { id, description, priority, source, pinned };
-    PendingEntry { entry, is_whole: false }
-}
-
-/// Shortens a brief description that the author wrote, which may be of any length.
-fn bounded_brief(brief: &str) -> String {
-    let folded = visible_line(brief);
-    let fits = |text: &str| text.chars().count() <= skillcue_format::MAX_BRIEF;
-    if fits(&folded) { folded.into_owned() } else { shorten(&folded, fits) }
 }

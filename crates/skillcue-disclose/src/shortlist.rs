@@ -4,12 +4,12 @@ use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::{Grade, Hit};
 
-use crate::discloser::{Discloser, TurnText, breadcrumb, disclosed, hint_line, list_entry};
+use crate::discloser::{Discloser, TurnText, breadcrumb, disclosed, hint_line};
 use crate::documentation::MAX_FREE_OVERHEAD;
 use crate::report::DisclosedSkill;
 use crate::session::digest;
 use crate::situation::Situation;
-use crate::skill_list::{ListStyle, shorten};
+use crate::skill_list::{ListStyle, list_entry, shorten};
 use crate::{Decision, Tier, TokenCounter};
 
 /// The beginning of a shortlist.

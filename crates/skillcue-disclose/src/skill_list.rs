@@ -2,19 +2,22 @@
 //!
 //! Both keep every name as long as they can, and shorten the descriptions of the least valuable skills instead. Value
 //! depends on the configuration and the skills alone, never on a message, so the text is equal from turn to turn.
+//! `list_draft` shortens, `name_groups` writes names alone, and `list_contents` is for more names than fit.
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use serde::Serialize;
 use skillcue_base::{markup, visible_line};
-use skillcue_catalog::Source;
+use skillcue_catalog::{Skill, Source};
 use skillcue_format::{Tokens, brief};
 
-use crate::TokenCounter;
 use crate::budget::source_rank;
+use crate::list_contents::ListContents;
+use crate::list_draft::{ListDraft, keep_average, shrink};
+use crate::name_groups::NameGroups;
+use crate::{DiscloseConfig, TokenCounter};
 
 /// A skill in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +36,7 @@ pub struct ListEntry<'a> {
 
 impl ListEntry<'_> {
     /// Most valuable first.
-    fn compare(&self, other: &Self) -> Ordering {
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
         let key = |entry: &Self| (Reverse(entry.pinned), Reverse(entry.priority), source_rank(entry.source));
         key(self).cmp(&key(other)).then_with(|| self.id.cmp(&other.id))
     }
@@ -57,6 +60,8 @@ pub struct SkillList {
 pub(crate) enum ListStyle {
     /// The static section.
     Prompt,
+    /// The static section over its budget: a line a skill, which costs some 20 tokens less than elements.
+    PromptLines,
     /// The registry tier.
     Registry,
 }
@@ -73,23 +78,37 @@ A skill is a set of instructions for one kind of task. The list below only says 
 ";
 
 impl ListStyle {
-    fn head(self) -> &'static str {
+    /// Returns the style of a list that is over its budget.
+    pub(crate) fn compact(self) -> ListStyle {
         match self {
-            ListStyle::Prompt => PROMPT_HEAD,
+            ListStyle::Prompt | ListStyle::PromptLines => ListStyle::PromptLines,
+            ListStyle::Registry => ListStyle::Registry,
+        }
+    }
+
+    pub(crate) fn head(self) -> &'static str {
+        match self {
+            ListStyle::Prompt | ListStyle::PromptLines => PROMPT_HEAD,
             ListStyle::Registry => "## Available Capabilities\n\n",
         }
     }
 
-    fn tail(self, missing: usize) -> String {
+    /// Returns the end of a list that misses some skills; `contents` are their groups.
+    pub(crate) fn tail(self, contents: &str, missing: usize) -> String {
         let more = match missing {
             0 => String::new(),
             1 => "1 more skill is not listed, to save space; `search_skills` finds it.\n".to_owned(),
             _ => format!("{missing} more skills are not listed, to save space; `search_skills` finds them.\n"),
         };
         match self {
-            ListStyle::Prompt => format!("</available_skills>\n{more}"),
-            ListStyle::Registry => format!("{more}\nAsk about specific skills for full documentation."),
+            ListStyle::Prompt | ListStyle::PromptLines => format!("</available_skills>\n{contents}{more}"),
+            ListStyle::Registry => format!("{contents}{more}\nAsk about specific skills for full documentation."),
         }
+    }
+
+    /// Returns the cost of the fixed lines, in 64ths of a token.
+    pub(crate) fn frame(self, missing: usize, counter: &dyn TokenCounter) -> usize {
+        counter.count_64ths(self.head()) + counter.count_64ths(&self.tail("", missing))
     }
 
     /// Appends one skill.
@@ -105,6 +124,12 @@ impl ListStyle {
                     out.push_str("</description>\n");
                 }
                 out.push_str("  </skill>\n");
+            }
+            ListStyle::PromptLines => {
+                out.push_str(&markup::text(id));
+                out.push_str(": ");
+                out.push_str(&markup::text(description));
+                out.push('\n');
             }
             ListStyle::Registry => {
                 out.push_str("- **");
@@ -127,11 +152,21 @@ impl ListStyle {
     }
 }
 
-/// Returns the longest beginning of a folded text that `fits`, cut after a word, with an ellipsis.
+/// Returns the longest beginning of a folded text that `fits`, cut after a word, with an ellipsis. In scripts that set no
+/// blanks between words, every character ends one.
 pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
-    let ends: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
+    // Kana, ideographs and their punctuation; Thai, Lao, Burmese and Khmer. Not Hangul.
+    let ends_word = |c: char| matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}');
+    let mut ends: Vec<usize> = Vec::new();
+    for (at, c) in text.char_indices() {
+        match c {
+            ' ' if ends.last() != Some(&at) => ends.push(at),
+            _ if ends_word(c) && at + c.len_utf8() < text.len() => ends.push(at + c.len_utf8()),
+            _ => {}
+        }
+    }
     let part = |words: usize| {
-        let kept = text[..ends[words - 1]].trim_end_matches([',', ';', ':', '.', ' ']);
+        let kept = text[..ends[words - 1]].trim_end_matches([',', ';', ':', '.', ' ', '、', '。', '，']);
         format!("{kept}…")
     };
     let (mut low, mut high) = (0, ends.len());
@@ -145,8 +180,10 @@ pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
 /// Returns the static section: `## Agent Skills`, a few rules, and `<available_skills>` sorted by id. Empty when there
 /// are no skills. Never has a body.
 ///
-/// Over the limit, every name stays and descriptions shrink at word boundaries, those of the least valuable skills
-/// first: down to a line, then to nothing. If even the names do not fit, a line says how many are missing.
+/// Over the limit, every skill has a line instead of elements, every name stays, and descriptions shrink at word
+/// boundaries, those of the least valuable skills first: to their first sentences, then to a few words, then to nothing.
+/// Names without descriptions are grouped by their beginnings. If even so the names do not fit, those of the most
+/// valuable groups are listed, with the sizes of the other groups and a line that says how many skills are missing.
 ///
 /// ```
 /// use skillcue_catalog::Source;
@@ -168,7 +205,7 @@ pub fn prompt_section<'a>(
     limit: Option<Tokens>,
     counter: &dyn TokenCounter,
 ) -> SkillList {
-    let items = entries.into_iter().map(|entry| PendingEntry { entry, is_whole: false });
+    let items = entries.into_iter().map(|entry| PendingEntry::new(entry, false));
     list_within_limit(ListStyle::Prompt, items.collect(), limit, counter)
 }
 
@@ -178,9 +215,17 @@ pub(crate) struct PendingEntry<'a> {
     /// Whether the description is still the whole one, to be made brief. That takes time, which is wasted if only names
     /// fit.
     pub(crate) is_whole: bool,
+    /// The author's brief, if the description is not it.
+    pub(crate) brief: Option<String>,
+    /// Whether the description is a part of what would have been shown of one skill alone.
+    pub(crate) is_shortened: bool,
 }
 
-impl PendingEntry<'_> {
+impl<'a> PendingEntry<'a> {
+    pub(crate) fn new(entry: ListEntry<'a>, is_whole: bool) -> PendingEntry<'a> {
+        PendingEntry { entry, is_whole, brief: None, is_shortened: false }
+    }
+
     pub(crate) fn prepare(&mut self) {
         if self.is_whole {
             self.entry.description = Cow::Owned(brief(&self.entry.description).into_owned());
@@ -191,6 +236,36 @@ impl PendingEntry<'_> {
     }
 }
 
+/// Returns the list entry of a skill.
+pub(crate) fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &DiscloseConfig) -> PendingEntry<'c> {
+    let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
+    let (id, source) = (skill.name().into(), skill.source());
+    if let Some(summary) = skill.summary()
+        && !skill.front_matter().contains("priority")
+    {
+        let entry = ListEntry { id, description: summary.description.into(), priority: 0, source, pinned };
+        return PendingEntry::new(entry, style == ListStyle::Registry);
+    }
+    let manifest = skill.make_manifest();
+    let brief = bounded_brief(&manifest.brief());
+    let (description, brief) = match style {
+        ListStyle::Prompt | ListStyle::PromptLines => (manifest.description().to_owned(), Some(brief)),
+        ListStyle::Registry => (brief, None),
+    };
+    let (description, priority) = (description.into(), manifest.priority());
+    let entry = ListEntry { id, description, priority, source, pinned };
+    PendingEntry { brief, ..PendingEntry::new(entry, false) }
+}
+
+/// Shortens a brief description that the author wrote, which may be of any length.
+fn bounded_brief(brief: &str) -> String {
+    let folded = visible_line(brief);
+    let fits = |text: &str| text.chars().count() <= skillcue_format::MAX_BRIEF;
+    if fits(&folded) { folded.into_owned() } else { shorten(&folded, fits) }
+}
+
+/// Makes a list within a limit: whole if it fits; else with a line a skill and shorter descriptions; else with the names
+/// of some skills, and a table of contents of the others.
 pub(crate) fn list_within_limit(
     style: ListStyle,
     mut items: Vec<PendingEntry<'_>>,
@@ -200,152 +275,66 @@ pub(crate) fn list_within_limit(
     if items.is_empty() {
         return SkillList::default();
     }
-    let frame = |missing: usize| counter.count_64ths(style.head()) + counter.count_64ths(&style.tail(missing));
+    items.sort_unstable_by(|a, b| a.entry.id.cmp(&b.entry.id));
     let Some(limit) = limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit)) else {
-        items.iter_mut().for_each(PendingEntry::prepare);
-        let mut all: Vec<_> =
-            items.iter().map(|item| (&*item.entry.id, Cow::Borrowed(&*item.entry.description))).collect();
-        return write(style, &mut all, Vec::new(), Vec::new(), counter);
+        prepare_all(style, &mut items, counter);
+        return ListDraft::whole(style, &items).finish(counter);
     };
-    let mut scratch = String::new();
-    let bare: Vec<usize> = items.iter().map(|item| style.cost(&item.entry.id, "", counter, &mut scratch)).collect();
-    let names: usize = bare.iter().sum();
     let mut aim = limit.0.saturating_mul(64);
-    let mut prepared = false;
-    loop {
-        let room = aim.saturating_sub(frame(0));
-        let section = if names > room {
-            names_only(style, &items, &bare, aim.saturating_sub(frame(items.len())), counter)
-        } else {
-            if !prepared {
-                items.iter_mut().for_each(PendingEntry::prepare);
-                prepared = true;
+    let frame = style.frame(0, counter);
+    let room = |aim: usize| aim.saturating_sub(frame);
+    // With so many skills, to count the parts of every name would be wasted time.
+    if items.len().saturating_mul(MIN_NAME) <= room(aim) {
+        let ids: Vec<Cow<'_, str>> = items.iter().map(|item| item.entry.id.clone()).collect();
+        let names = NameGroups::new(ids.iter().map(|id| &**id), counter);
+        let least = names.cost(&vec![true; items.len()]);
+        if least <= room(aim) {
+            prepare_all(style, &mut items, counter);
+            let whole = ListDraft::whole(style, &items).finish(counter);
+            if whole.tokens <= limit {
+                return whole;
             }
-            shrink(style, &items, &bare, room, counter)
-        };
-        // Parts were counted one by one; together they may cost a little more.
-        let over = section.tokens.0.saturating_sub(limit.0);
-        if over == 0 || aim == 0 {
+        }
+        while least <= room(aim) {
+            let section = shrink(style, &items, &names, room(aim), counter).finish(counter);
+            match section.tokens.0.saturating_sub(limit.0) {
+                0 => return section,
+                // Parts were counted one by one; together they may cost a little more.
+                over => aim = aim.saturating_sub(over.saturating_mul(64)),
+            }
+        }
+        aim = limit.0.saturating_mul(64);
+    }
+    let contents = ListContents::new(style, &items, counter);
+    let mut best: Option<SkillList> = None;
+    loop {
+        let section = contents.within(aim).finish(counter);
+        if section.tokens > limit && aim > 0 {
+            // A first list that fits is better than a second that does not.
+            match best {
+                Some(best) => return best,
+                None => aim = aim.saturating_sub((section.tokens.0 - limit.0).saturating_mul(64)),
+            }
+            continue;
+        }
+        // Groups were counted one by one; together they may cost less, and leave room for more.
+        let spare = limit.0.saturating_sub(section.tokens.0).saturating_mul(64);
+        if best.is_some() || spare == 0 || aim == 0 {
             return section;
         }
-        aim = aim.saturating_sub(over.saturating_mul(64));
+        (aim, best) = (aim.saturating_add(spare), Some(section));
     }
 }
 
-/// The size, in 64ths of a token, to which every description shrinks before the first is dropped.
-const MIN_DESCRIPTION: usize = 16 * 64;
-
-/// Returns a list of all names, with the descriptions shortened to fit into `room` 64ths of a token.
-fn shrink(
-    style: ListStyle,
-    items: &[PendingEntry<'_>],
-    bare: &[usize],
-    room: usize,
-    counter: &dyn TokenCounter,
-) -> SkillList {
-    let mut scratch = String::new();
-    let entries: Vec<&ListEntry<'_>> = items.iter().map(|item| &item.entry).collect();
-    // The cost that each description adds to its name's.
-    let mut adds: Vec<usize> = Vec::with_capacity(entries.len());
-    for (entry, bare) in entries.iter().zip(bare) {
-        adds.push(style.cost(&entry.id, &entry.description, counter, &mut scratch).saturating_sub(*bare));
+fn prepare_all(style: ListStyle, items: &mut [PendingEntry<'_>], counter: &dyn TokenCounter) {
+    items.iter_mut().for_each(PendingEntry::prepare);
+    if style == ListStyle::Registry {
+        keep_average(items, counter);
     }
-    let mut over = (bare.iter().sum::<usize>() + adds.iter().sum::<usize>()).saturating_sub(room);
-    let mut short: Vec<Option<String>> = vec![None; entries.len()];
-    if over > 0 {
-        let mut worst: Vec<usize> = (0..entries.len()).collect();
-        worst.sort_unstable_by(|a, b| entries[*b].compare(entries[*a]));
-        for floor in [MIN_DESCRIPTION, 0] {
-            for &at in &worst {
-                if over == 0 {
-                    break;
-                }
-                if adds[at] <= floor {
-                    continue;
-                }
-                let (entry, aim) = (entries[at], adds[at].saturating_sub(over).max(floor));
-                let cost = |text: &str| style.cost(&entry.id, text, counter, &mut String::new());
-                let text = match aim {
-                    0 => String::new(),
-                    _ => shorten(&entry.description, |part| cost(part) <= bare[at] + aim),
-                };
-                let add = cost(&text).saturating_sub(bare[at]);
-                over = over.saturating_sub(adds[at].saturating_sub(add));
-                adds[at] = add;
-                short[at] = Some(text);
-            }
-        }
-    }
-    let shortened = entries.iter().zip(&short).filter(|(_, short)| short.is_some());
-    let mut shortened: Vec<String> = shortened.map(|(entry, _)| entry.id.to_string()).collect();
-    shortened.sort_unstable();
-    let mut lines: Vec<(&str, Cow<'_, str>)> = Vec::with_capacity(entries.len());
-    for (entry, short) in entries.iter().zip(short) {
-        lines.push((&entry.id, short.map_or(Cow::Borrowed(&*entry.description), Cow::Owned)));
-    }
-    write(style, &mut lines, shortened, Vec::new(), counter)
 }
 
-/// Returns a list of the most valuable skills' names, as many as fit.
-fn names_only(
-    style: ListStyle,
-    items: &[PendingEntry<'_>],
-    bare: &[usize],
-    mut room: usize,
-    counter: &dyn TokenCounter,
-) -> SkillList {
-    struct Best<'e>(&'e ListEntry<'e>, usize);
-    impl PartialEq for Best<'_> {
-        fn eq(&self, other: &Self) -> bool {
-            self.cmp(other) == Ordering::Equal
-        }
-    }
-    impl Eq for Best<'_> {}
-    impl PartialOrd for Best<'_> {
-        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-            Some(self.cmp(other))
-        }
-    }
-    impl Ord for Best<'_> {
-        fn cmp(&self, other: &Self) -> Ordering {
-            other.0.compare(self.0)
-        }
-    }
-    // A heap, because few of many are wanted: building it is linear, and each taken costs a logarithm.
-    let mut heap: BinaryHeap<Best<'_>> = items.iter().zip(bare).map(|(item, bare)| Best(&item.entry, *bare)).collect();
-    let mut kept = Vec::new();
-    while let Some(Best(entry, cost)) = heap.peek() {
-        if *cost > room {
-            break;
-        }
-        room -= cost;
-        kept.push(*entry);
-        heap.pop();
-    }
-    let mut omitted: Vec<String> = heap.into_iter().map(|Best(entry, _)| entry.id.to_string()).collect();
-    omitted.sort_unstable();
-    let described = kept.iter().filter(|entry| !entry.description.is_empty());
-    let mut shortened: Vec<String> = described.map(|entry| entry.id.to_string()).collect();
-    shortened.sort_unstable();
-    let mut lines: Vec<_> = kept.iter().map(|entry| (&*entry.id, Cow::Borrowed(""))).collect();
-    write(style, &mut lines, shortened, omitted, counter)
-}
-
-fn write(
-    style: ListStyle,
-    lines: &mut [(&str, Cow<'_, str>)],
-    shortened: Vec<String>,
-    omitted: Vec<String>,
-    counter: &dyn TokenCounter,
-) -> SkillList {
-    lines.sort_unstable_by(|a, b| a.0.cmp(b.0));
-    let mut text = style.head().to_owned();
-    for (id, description) in lines.iter() {
-        style.write(&mut text, id, description);
-    }
-    text.push_str(&style.tail(omitted.len()));
-    SkillList { tokens: counter.count(&text), text: text.into(), shortened, omitted }
-}
+/// The least that a name can cost in a list, in 64ths of a token: two characters, one of them a blank.
+pub(crate) const MIN_NAME: usize = 32;
 
 #[cfg(test)]
 #[path = "skill_list_tests.rs"]

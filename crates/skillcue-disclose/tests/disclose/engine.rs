@@ -425,9 +425,11 @@ fn lists_respect_authors_and_configuration() {
         ..DiscloseConfig::default()
     };
     let full = house.discloser(config(0)).prompt().tokens;
-    let discloser = house.discloser(config(full.0 - 20));
+    let lines = house.discloser(config(full.0 - 20));
+    assert!(lines.prompt().shortened.is_empty() && lines.prompt().text.contains("\nc: word"));
+    let discloser = house.discloser(config(lines.prompt().tokens.0 - 20));
     assert_eq!(discloser.prompt().shortened, ["b"]);
-    let less = house.discloser(config(full.0 - 80));
+    let less = house.discloser(config(lines.prompt().tokens.0 - 80));
     assert_eq!(less.prompt().shortened, ["a", "b"]);
     let brief = discloser.registry().text.lines().find(|line| line.starts_with("- **b**")).unwrap().to_owned();
     assert!(brief.ends_with("word…") && brief.chars().count() <= 90, "{brief}");
@@ -449,7 +451,7 @@ fn the_report_has_the_omissions_of_a_list() {
         (Policy::Hint, Intent::None, "the stable part omits it to save space; `search_skills` finds it"),
         (Policy::Inject, Intent::Registry, "only a list is shown, which omits it to save space"),
     ] {
-        let config = DiscloseConfig { policy, window: Tokens(50_000), ..DiscloseConfig::default() };
+        let config = DiscloseConfig { policy, window: Tokens(15_000), ..DiscloseConfig::default() };
         let discloser = house.discloser(config);
         let section = if policy == Policy::Hint { discloser.prompt() } else { discloser.registry() };
         let shown = discloser.disclose(&Situation::new(house.census(), &hits_of(intent, hits.clone()), &Files));
@@ -462,7 +464,7 @@ fn the_report_has_the_omissions_of_a_list() {
         assert_ne!(shown.skills[0].why.as_deref(), Some(missing));
         assert_eq!(shown.skills[1].why.as_deref(), Some(missing));
     }
-    let config = DiscloseConfig { policy: Policy::Hint, window: Tokens(50_000), ..DiscloseConfig::default() };
+    let config = DiscloseConfig { policy: Policy::Hint, window: Tokens(15_000), ..DiscloseConfig::default() };
     let listed = 300 - house.discloser(config.clone()).prompt().omitted.len();
     let all = house.show("show all skills", &config, None).turn;
     let begins =

@@ -1,7 +1,7 @@
 //! Properties that hold whatever the skills, the budget and the counter.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use skillcue_catalog::{Enablement, Source};
@@ -28,6 +28,55 @@ fn text() -> impl Strategy<Value = String> {
     ];
     (prop::collection::vec(line, 0..60), any::<bool>())
         .prop_map(|(lines, end)| lines.join("\n") + if end { "\n" } else { "" })
+}
+
+/// Skills with names that begin and end alike, of several servers, and descriptions in several scripts.
+fn catalog() -> impl Strategy<Value = BTreeMap<String, (String, i32, bool)>> {
+    let id = prop_oneof![
+        "[a-z][a-z0-9-]{0,20}",
+        "(azure|aws|web)(-(ai|storage|css|2)){0,3}-[a-z0-9]{1,8}",
+        "[a-z]{2,9}(-automation|-io-automation|-)",
+        "(acme|docs-server):[a-z]{1,6}(-[a-z]{1,6})?",
+        "(表|café)-[a-z表]{1,4}",
+    ];
+    let description =
+        prop_oneof!["[ -~\n]{0,200}", "[表格かな、。 ]{0,80}", "[A-Z][a-z]{2,9}( [a-z]{2,9}){0,9}\\. [a-z ]{0,90}"];
+    prop::collection::btree_map(id, (description, -1_i32..2, any::<bool>()), 1..120)
+}
+
+/// Reads the ids of a static section by the rules that are written in it.
+fn listed_ids(text: &str) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    let mut add = |id: String| assert!(ids.insert(id), "twice in {text}");
+    let inner = text.split_once("<available_skills>\n").unwrap().1.split_once("</available_skills>\n").unwrap().0;
+    let mut is_names = false;
+    for line in inner.lines() {
+        match line.trim_start().strip_prefix("<id>") {
+            Some(id) => add(id.strip_suffix("</id>").unwrap().to_owned()),
+            None if line.starts_with("  ") => {}
+            None if line.starts_with("Names only") => is_names = true,
+            None if !is_names => add(line.split_once(": ").unwrap().0.to_owned()),
+            None => match line.split_once(' ').filter(|(pattern, _)| pattern.contains('*')) {
+                Some((pattern, words)) => words.split(' ').for_each(|word| add(pattern.replace('*', word))),
+                None => line.split(' ').for_each(|word| add(word.to_owned())),
+            },
+        }
+    }
+    ids
+}
+
+/// Checks that the sizes in a table of contents are those of the missing skills.
+fn groups_of_missing(text: &str, omitted: &[String]) -> Result<(), String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Not listed, by the beginnings of their names: "));
+    for group in line.unwrap_or_default().split_whitespace() {
+        let (start, size) = group.strip_suffix(')').and_then(|group| group.split_once("*(")).ok_or(group)?;
+        // A server is a group of its own, whatever its name begins with.
+        let is_in = |id: &&String| id.starts_with(start) && (start.ends_with(':') || !id.contains(':'));
+        if omitted.iter().filter(is_in).count().to_string() != size {
+            return Err(format!("{group} of {omitted:?}"));
+        }
+    }
+    Ok(())
 }
 
 proptest! {
@@ -76,26 +125,34 @@ proptest! {
 
     #[test]
     fn a_list_accounts_for_every_name(
-        skills in prop::collection::btree_map("[a-z][a-z0-9-]{0,20}", ("[ -~\n]{0,200}", -1_i32..2, any::<bool>()), 1..40),
+        skills in catalog(),
         limit in 1_usize..2000,
+        seed in any::<usize>(),
     ) {
         for counter in counters() {
-            let entries = skills.iter().map(|(id, (description, priority, pinned))| ListEntry {
+            let entries = || skills.iter().map(|(id, (description, priority, pinned))| ListEntry {
                 id: Cow::Borrowed(id.as_str()),
                 description: description.into(),
                 priority: *priority,
                 source: Source::User,
                 pinned: *pinned,
             });
-            let section = prompt_section(entries, Some(Tokens(limit)), counter);
-            for id in skills.keys() {
-                let listed = section.text.contains(&format!("    <id>{id}</id>\n"));
-                prop_assert_eq!(listed, !section.omitted.contains(id));
-            }
-            prop_assert_eq!(section.text.matches("<id>").count() + section.omitted.len(), skills.len());
+            let section = prompt_section(entries(), Some(Tokens(limit)), counter);
+            let listed = listed_ids(&section.text);
+            let expected: BTreeSet<String> =
+                skills.keys().filter(|id| section.omitted.binary_search(*id).is_err()).cloned().collect();
+            prop_assert_eq!(&listed, &expected, "{}", section.text);
             if section.omitted.len() < skills.len() {
                 prop_assert!(section.tokens <= counter.reserve(Tokens(limit)), "{} {limit}", section.tokens);
             }
+            prop_assert_eq!(section.tokens, counter.count(&section.text));
+            let missing = section.text.contains(" not listed, to save space; `search_skills` finds ");
+            prop_assert_eq!(missing, !section.omitted.is_empty());
+            prop_assert_eq!(groups_of_missing(&section.text, &section.omitted), Ok(()));
+            let mut turned: Vec<ListEntry<'_>> = entries().collect();
+            turned.rotate_left(seed % skills.len());
+            turned.reverse();
+            prop_assert_eq!(prompt_section(turned, Some(Tokens(limit)), counter), section);
         }
     }
 
