@@ -58,24 +58,6 @@ fn the_golden_cases_of_the_envelope() {
 }
 
 #[test]
-fn definitions_are_closed_objects_with_described_arguments() {
-    let skills = Skillcue::builder().build().unwrap();
-    let tools = skills.tools(&[]);
-    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["load_skill", "search_skills", "read_skill_file"]);
-    for tool in &tools {
-        assert_eq!(tool.input_schema["type"], "object");
-        assert_eq!(tool.input_schema["additionalProperties"], false);
-        assert!(!tool.description.is_empty() && tool.read_only);
-        let properties = tool.input_schema["properties"].as_object().unwrap();
-        assert!(properties.values().all(|property| property["description"].is_string()));
-        for required in tool.input_schema["required"].as_array().unwrap() {
-            assert!(properties.contains_key(required.as_str().unwrap()));
-        }
-    }
-}
-
-#[test]
 fn every_outcome_of_loading_has_its_envelope() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "pdf", "", "# Read\nRead $ARGUMENTS.\n# Write\nWrite.\n");

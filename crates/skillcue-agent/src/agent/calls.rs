@@ -40,7 +40,7 @@ pub(super) async fn run(
     for loads in [true, false] {
         let is_now = |at: &usize| results[*at].is_none() && (calls[*at].name == "load_skill") == loads;
         let at: Vec<usize> = (0..calls.len()).filter(is_now).collect();
-        let (loaded, session) = (conversation.loaded().into(), conversation.id().into());
+        let (loaded, session) = (conversation.active(skills).into(), conversation.id().into());
         let batch = CallBatch { skills, hooks, loaded, session, provided: &provided };
         let run = async |at: usize| (at, finished(&calls[at], batch.output(&calls[at]).await, hooks));
         let mut done: Vec<(usize, CallOutcome)> =

@@ -13,6 +13,10 @@ use crate::sessions::{SavedSession, SessionFile, SessionRecord, SessionsError};
 use crate::skills::{SkillsProvider, SkillsState};
 use crate::{ContextProvider, Message, Piece, PieceOrigin, RequestPart, ToolCall, ToolResult};
 
+/// The number of skills that were disclosed last whose tools are offered without a load. Each one's tools cost tokens in
+/// every request.
+const MAX_DISCLOSED: usize = 8;
+
 /// A conversation. It belongs to one task at a time; many of them share an [`Agent`](crate::Agent).
 pub struct Conversation {
     id: String,
@@ -118,6 +122,14 @@ impl Conversation {
     /// Returns the skills that the model, or the user for it, has loaded.
     pub fn loaded(&self) -> &[String] {
         &self.loaded
+    }
+
+    /// Returns the skills whose tools are offered: those that were loaded, and those whose bodies disclosures have put into
+    /// the context. A body that is there need not be loaded, and paid for again, to get its tools.
+    pub(super) fn active(&self, skills: &Skillcue) -> Vec<String> {
+        let shown = self.skills.session.remembered().filter(|skill| skill.in_context).take(MAX_DISCLOSED);
+        let shown = shown.map(|skill| &skill.address).filter(|id| !self.loaded.contains(id) && !skills.holds_back(id));
+        self.loaded.iter().chain(shown).cloned().collect()
     }
 
     /// Returns how many turns there were.

@@ -41,9 +41,12 @@ impl Agent {
         hooks: &Hooks<'_>,
     ) -> Result<Prepared, AgentError> {
         let system = self.system(conversation);
-        let (skills, loaded) = (std::sync::Arc::clone(&self.skills), conversation.loaded().to_vec());
+        let (skills, active) = (std::sync::Arc::clone(&self.skills), conversation.active(&self.skills));
+        let has_skill = !active.is_empty();
         // Toolsets may have to be evaluated for it.
-        let more = tokio::task::spawn_blocking(move || skills.tools(&loaded)).await.unwrap_or_default();
+        let mut more = tokio::task::spawn_blocking(move || skills.tools(&active)).await.unwrap_or_default();
+        // No text has pointed to a file yet.
+        more.retain(|tool| has_skill || tool.name != "read_skill_file");
         // Servers refuse two tools of one name.
         let mut tools = providers::tools(conversation);
         let own: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();

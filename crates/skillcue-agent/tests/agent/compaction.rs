@@ -238,7 +238,7 @@ async fn results_of_load_skill_are_not_left_out() {
 #[tokio::test]
 async fn skills_listed_in_this_turn_survive_compaction() {
     let mut seen = 0;
-    for words in (150..1_500).step_by(30) {
+    for words in (150..2_100).step_by(30) {
         let house = House::with(APIS[0], small(3_000), |received| {
             if is_summary(received) { Reply::text("Fruit.") } else { Reply::text("Well, yes.") }
         });
@@ -259,7 +259,7 @@ async fn skills_listed_in_this_turn_survive_compaction() {
 
 #[tokio::test]
 async fn kept_turns_are_given_up_before_a_message_is_refused() {
-    let house = House::with(APIS[0], small(3_000), |received| {
+    let house = House::with(APIS[0], small(2_700), |received| {
         if is_summary(received) { Reply::text("Fruit.") } else { Reply::text("Well, yes.") }
     });
     let mut conversation = house.conversation();
@@ -309,7 +309,7 @@ async fn a_wrong_count_of_a_server_refuses_no_message_that_fits() {
 
 #[tokio::test]
 async fn nothing_is_paid_for_in_a_window_that_cannot_hold_the_instructions() {
-    let house = House::with(APIS[0], small(400), |_| Reply::text("Never."));
+    let house = House::with(APIS[0], small(200), |_| Reply::text("Never."));
     let mut conversation = house.conversation();
     for _ in 0..3 {
         let error = house.say(&mut conversation, "Hello").await.unwrap_err();

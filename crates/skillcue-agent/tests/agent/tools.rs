@@ -157,3 +157,20 @@ async fn a_section_of_a_skill_is_not_all_of_it() {
     house.say(&mut conversation, "Send the parcel").await.unwrap();
     assert!(house.server.requests().last().unwrap().last_user().contains("Weigh it."));
 }
+
+#[tokio::test]
+async fn tools_that_read_and_run_join_with_the_first_skill() {
+    for api in APIS {
+        let house = House::new(api, |received| match received.number {
+            1 => Reply::calls([("c", "load_skill", json!({"skill_id": "invoices"}))]),
+            _ => Reply::text("Done."),
+        });
+        house.say(&mut house.conversation(), "Go").await.unwrap();
+        let named = |at: usize| house.server.requests()[at].tools();
+        assert_eq!(named(0), ["load_skill", "search_skills"]);
+        assert_eq!(named(1)[..3], ["load_skill", "search_skills", "read_skill_file"]);
+        // A body that a disclosure shows may point to files, too.
+        house.say(&mut house.conversation(), "Say bonjour to Alice").await.unwrap();
+        assert!(named(2).contains(&"read_skill_file".to_owned()), "{:?}", named(2));
+    }
+}

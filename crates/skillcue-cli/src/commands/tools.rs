@@ -93,7 +93,8 @@ fn put(out: &mut String, name: &str, description: &str, schema: &Value) {
     properties.sort_by_key(|(name, _)| !is_needed(name));
     for (name, property) in properties {
         let shown = if is_needed(name) { name.clone() } else { format!("[{name}]") };
-        let description = property["description"].as_str().unwrap_or_default();
+        let described = property["description"].as_str().or_else(|| property["type"].as_str());
+        let description = described.unwrap_or_default();
         let _ = writeln!(out, "  {:<13} {}", text::one_line(&shown), paint(style::DIM, text::one_line(description)));
     }
 }

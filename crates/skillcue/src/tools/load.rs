@@ -12,8 +12,8 @@ use crate::{Error, Skill, Skillcue};
 pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "load_skill",
     title: "Load a skill",
-    description: "Loads the full instructions of one skill. Call it as soon as a listed skill fits the user's request, \
-                  before you answer; then follow what it returns. The id is that of the list or of `search_skills`.",
+    description: "Loads a skill's instructions and tools, or one section by heading. If a skill fits the request, call \
+                  it first and follow it.",
     schema,
     handler,
 };
@@ -22,9 +22,9 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "skill_id": {"type": "string", "minLength": 1, "description": "The id of the skill, exactly as it is listed."},
-            "arguments": {"type": "string", "description": "What the user wants it done to; replaces $ARGUMENTS in the instructions."},
-            "section": {"type": "string", "description": "Load only the section below this heading."}
+            "skill_id": {"type": "string"},
+            "arguments": {"type": "string"},
+            "section": {"type": "string"}
         },
         "required": ["skill_id"],
         "additionalProperties": false

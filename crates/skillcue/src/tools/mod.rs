@@ -23,6 +23,10 @@ use crate::catalog::{FileListing, usable};
 use crate::{Catalog, Error, Skill, Skillcue};
 
 /// The tools that are always there. Every surface that serves tools takes them from here.
+///
+/// Every request of every conversation pays for their definitions: names, descriptions and schemas together have at most
+/// 200 tokens, which a test counts. A schema has only types, therefore: the handlers check lengths and ranges, and say
+/// what is wrong.
 pub(crate) const BUILT_IN_TOOLS: [BuiltInTool; 3] = [load::TOOL, search::TOOL, read::TOOL];
 
 /// Returns the names of the tools that are always there.

@@ -25,8 +25,7 @@ const MAX_FILES: usize = 200;
 pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "read_skill_file",
     title: "Read a file of a skill",
-    description: "Reads a text file that belongs to a skill, by its path relative to the skill's root: what its \
-                  instructions point to. Long files come in parts; the answer says where the next one starts.",
+    description: "Reads lines of a skill's file.",
     schema,
     handler,
 };
@@ -35,10 +34,10 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "skill_id": {"type": "string", "minLength": 1, "description": "The id of the skill."},
-            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the skill's root."},
-            "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to read, from 1."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LINES, "default": DEFAULT_LINES, "description": "Most lines to read."}
+            "skill_id": {"type": "string"},
+            "path": {"type": "string"},
+            "offset": {"type": "integer"},
+            "limit": {"type": "integer"}
         },
         "required": ["skill_id", "path"],
         "additionalProperties": false

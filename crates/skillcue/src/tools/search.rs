@@ -26,8 +26,7 @@ const MAX_WORDS: usize = 60;
 pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "search_skills",
     title: "Search skills",
-    description: "Finds skills for a task, best first, with the reason for each. Use it when no listed skill fits, or \
-                  when not all skills are listed; then load the best with `load_skill`.",
+    description: "Finds skills for a task when no listed one fits; load the best.",
     schema,
     handler,
 };
@@ -36,14 +35,9 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "query": {"type": "string", "minLength": 1, "description": "What is to be done, in a few words."},
-            "files": {
-                "type": "array",
-                "items": {"type": "string", "maxLength": MAX_FILE_PATH},
-                "maxItems": MAX_FILES,
-                "description": "Paths of the files that it is about."
-            },
-            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "Most skills to return."}
+            "query": {"type": "string"},
+            "files": {"type": "array", "items": {"type": "string"}},
+            "limit": {"type": "integer"}
         },
         "required": ["query"],
         "additionalProperties": false
