@@ -44,7 +44,9 @@ pub use discloser::{Discloser, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
 pub use parts::shorten_for;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
-pub use session::{Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill};
+pub use session::{
+    Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill, ShownForm,
+};
 pub use shortlist::{LOAD_ADVICE, SHORTLIST_HEADING};
 pub use situation::{BodySource, FileHead, Situation};
 pub use skill_list::{ListEntry, SkillList, prompt_section};

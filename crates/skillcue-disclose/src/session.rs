@@ -1,22 +1,28 @@
 //! The record of what one conversation has been shown.
 
+mod rehydrate;
+
+pub use rehydrate::{RehydratedSkill, Rehydration};
+
 use std::fmt;
 use std::ops::Range;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use skillcue_catalog::{Catalog, Skill};
+#[cfg(doc)]
+use skillcue_catalog::Catalog;
+use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use twox_hash::XxHash3_128;
 
-use crate::budget::{RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
-use crate::names::sentence;
-use crate::parts::PartsWish;
 use crate::report::ShownText;
-use crate::{BodySource, Budget, Decision, Disclosure, Segment, TokenCounter};
+use crate::{Disclosure, Segment, TokenCounter as _};
 
 /// The number of skills that a session remembers. The oldest are forgotten first.
 pub const MAX_REMEMBERED: usize = 1000;
+
+/// The number of texts of one skill, with other arguments each, that are remembered.
+const MAX_FORMS: usize = 8;
 
 /// The number of bytes of a skill's arguments that are remembered. Longer ones are cut, with a mark: a body shows at
 /// most 2,000 tokens, arguments and all, unless the user raises the budget.
@@ -79,6 +85,20 @@ pub struct SessionSkill {
     /// were remembered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arguments: String,
+    /// The texts in context, by the arguments that they were shown with. Empty if there is one, with `arguments`, and
+    /// for sessions that were written before this was remembered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<ShownForm>,
+}
+
+/// A skill's text in context, with its arguments put in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownForm {
+    /// A digest of the arguments.
+    #[serde(with = "hex")]
+    pub arguments: u128,
+    /// The ranges that were shown, in bytes of the text without arguments.
+    pub parts: Vec<Range<usize>>,
 }
 
 /// The way in which a skill came into context.
@@ -105,30 +125,6 @@ pub enum SessionError {
     Malformed(#[from] serde_json::Error),
 }
 
-/// The text to show again after the host dropped its context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rehydration {
-    /// The text. Empty, if there is nothing to show.
-    pub text: String,
-    /// The skills in the text, most recent first.
-    pub skills: Vec<RehydratedSkill>,
-    /// The skills that are not in the text, by name, and why.
-    pub omitted: Vec<(String, String)>,
-    /// The cost of `text`.
-    pub tokens: Tokens,
-}
-
-/// A skill that is shown again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RehydratedSkill {
-    /// The skill's name.
-    pub name: String,
-    /// Whether the whole body is shown.
-    pub decision: Decision,
-    /// The cost of the skill's text.
-    pub tokens: Tokens,
-}
-
 impl Session {
     /// Returns the number of turns so far.
     pub fn turn(&self) -> u64 {
@@ -153,7 +149,7 @@ impl Session {
         // The best match is to be the most recent.
         for skill in disclosure.skills.iter().rev() {
             if let Some(shown_text) = &skill.shown_text {
-                self.remember(&skill.name, shown_text, Inclusion::Injected);
+                self.remember(&skill.name, shown_text, Inclusion::Injected, None);
             }
         }
     }
@@ -175,108 +171,75 @@ impl Session {
     /// assert_eq!(session.remembered().next().map(|skill| skill.arguments.as_str()), Some("report.pdf"));
     /// ```
     pub fn record_load_with(&mut self, name: &str, arguments: &str, content: &str) {
+        self.record_part(name, arguments, content, 0..content.len());
+    }
+
+    /// Like [`record_load_with`](Session::record_load_with), for a load of a part of `content`: of a section.
+    ///
+    /// ```
+    /// use skillcue_disclose::Session;
+    ///
+    /// let mut session = Session::default();
+    /// let content = "# Read\n\nUse it.\n\n# Write\n\nDo not.\n";
+    /// session.record_part("pdf", "", content, 0..16);
+    /// assert!(session.shows("pdf", "", content, 0..16));
+    /// assert!(!session.shows("pdf", "", content, 0..content.len()) && !session.shows("pdf", "a.pdf", content, 0..16));
+    /// ```
+    pub fn record_part(&mut self, name: &str, arguments: &str, content: &str, part: Range<usize>) {
         let bare = name.split_once(':').map_or(name, |(_, bare)| bare);
         let bare = bare.split_once(['@', '#']).map_or(bare, |(bare, _)| bare);
-        let all = std::iter::once(0..content.len()).collect();
-        let shown_text = ShownText::of(name.to_owned(), content, all, Segment.count(content));
-        self.remember(bare, &shown_text, Inclusion::Loaded);
-        if let Some(loaded) = self.skills.last_mut() {
-            let end = arguments.floor_char_boundary(MAX_ARGUMENTS);
-            let mark = if end < arguments.len() { "…" } else { "" };
-            loaded.arguments = format!("{}{mark}", &arguments[..end]);
+        let arguments = remembered_arguments(arguments);
+        let tokens = Segment.count(content.get(part.clone()).unwrap_or(content));
+        let known = self.in_context(name).filter(|known| known.digest == digest(content));
+        let parts = known.iter().flat_map(|known| known.parts.iter().cloned()).chain([part.clone()]).collect();
+        let shown_text = ShownText::of(name.to_owned(), content, parts, tokens);
+        self.remember(bare, &shown_text, Inclusion::Loaded, Some((&arguments, part)));
+    }
+
+    /// Records that a skill was used whose text is in context.
+    pub fn record_use(&mut self, name: &str) {
+        if let Some(at) = self.skills.iter().position(|skill| skill.address == name) {
+            let mut used = self.skills.remove(at);
+            used.turn = self.turn;
+            self.skills.push(used);
+        }
+    }
+
+    /// Returns whether a part of a skill's text is in context, with these arguments. `content` is the whole text without
+    /// them, as it is now: a text that has changed since is not in context.
+    pub fn shows(&self, address: &str, arguments: &str, content: &str, part: Range<usize>) -> bool {
+        let Some(known) = self.in_context(address).filter(|known| known.digest == digest(content)) else {
+            return false;
+        };
+        // The blank lines after a section may be missing.
+        let text = content.get(part.clone()).unwrap_or_default();
+        let end = part.start + text.trim_end().len();
+        let covers = |shown: &Range<usize>| shown.start <= part.start && end <= shown.end;
+        let arguments = digest(&remembered_arguments(arguments));
+        known.forms_in_context().iter().any(|form| form.arguments == arguments && form.parts.iter().any(covers))
+    }
+
+    /// Records that the host has dropped the texts of these skills from its context. They are still remembered, and can
+    /// be shown again.
+    ///
+    /// ```
+    /// use skillcue_disclose::Session;
+    ///
+    /// let mut session = Session::default();
+    /// session.record_load("pdf", "# How");
+    /// session.evicted(["pdf"]);
+    /// assert!(!session.shows("pdf", "", "# How", 0..5));
+    /// ```
+    pub fn evicted<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+        for name in names {
+            let is_named = |skill: &&mut SessionSkill| skill.address == name || skill.name == name;
+            self.skills.iter_mut().filter(is_named).for_each(SessionSkill::leave);
         }
     }
 
     /// Records that the host dropped its context: nothing is in it any more. The skills are still remembered.
     pub fn compacted(&mut self) {
-        self.skills.iter_mut().for_each(|skill| skill.in_context = false);
-    }
-
-    /// Returns the skills that must be shown again after the host dropped its context, most recent first, each with the
-    /// arguments that it was loaded with; and records that they were shown.
-    ///
-    /// The budget covers bodies, cut markers and headings. A last line of at most 60 tokens names what did not fit.
-    pub fn rehydrate(
-        &mut self,
-        budget: Budget,
-        catalog: &Catalog,
-        bodies: &dyn BodySource,
-        counter: &dyn TokenCounter,
-    ) -> Rehydration {
-        self.compacted();
-        let mut purse = RemainingBudget::new(&budget, counter);
-        let (mut text, mut skills, mut omitted, mut unnamed) = (String::new(), Vec::new(), Vec::new(), Vec::new());
-        for remembered in self.skills.iter_mut().rev() {
-            let mut leave = |why: String| omitted.push((remembered.name.clone(), why));
-            let skill = catalog.get(&remembered.address).filter(|skill| skill.enabled() && skill.available());
-            let Some(skill) = skill else {
-                leave("it is no longer there, or no longer enabled".to_owned());
-                continue;
-            };
-            if purse.is_empty() {
-                leave("the budget was used up by more recent skills".to_owned());
-                unnamed.extend(skill.is_for_models().then(|| skill.name()));
-                continue;
-            }
-            let body = match bodies.body(skill) {
-                Ok(body) => body,
-                Err(why) => {
-                    leave(format!("it cannot be read: {why}"));
-                    continue;
-                }
-            };
-            let shown = match remembered.arguments.as_str() {
-                "" => Ok(body.clone()),
-                arguments => bodies.body_with(skill, arguments),
-            };
-            let shown = match shown {
-                Ok(shown) => shown,
-                Err(why) => {
-                    leave(format!("it cannot be read: {why}"));
-                    continue;
-                }
-            };
-            let heading = format!("\n### {}\n\n", skill.name());
-            let before = purse.clone();
-            purse.charge(counter.count(&heading));
-            let rest = if skill.is_for_models() { loadable_rest(skill.name()) } else { UNLOADABLE_REST.to_owned() };
-            let part = if skill.is_for_models() { loadable_part(skill.name()) } else { UNLOADABLE_REST.to_owned() };
-            // The parts that were shown before, if their places are the same; else from the beginning on.
-            let is_same = remembered.arguments.is_empty() && remembered.shortened && digest(&body) == remembered.digest;
-            let wanted = if is_same { remembered.parts.clone() } else { Vec::new() };
-            let wish = PartsWish { wanted: &wanted, rest: &part, ..PartsWish::default() };
-            let share = purse.serve(0, &rest, &shown, Some(&wish));
-            if share.decision == Decision::Omitted {
-                purse.refund(&before);
-                leave(share.why.unwrap_or_default());
-                unnamed.extend(skill.is_for_models().then(|| skill.name()));
-                continue;
-            }
-            if text.is_empty() {
-                text.push_str("## Skills in Use\n");
-            }
-            text.push_str(&heading);
-            text.push_str(share.text.trim_end_matches('\n'));
-            text.push('\n');
-            // A disclosure has no arguments, and compares with the text without them.
-            remembered.digest = digest(&body);
-            let is_whole = share.decision == Decision::Included;
-            remembered.shown = if is_whole { body.len() } else { share.shown.min(body.len()) };
-            remembered.parts = if is_whole { std::iter::once(0..body.len()).collect() } else { share.parts.clone() };
-            remembered.shortened = share.decision == Decision::Shortened;
-            remembered.tokens = share.tokens;
-            remembered.how = Inclusion::Rehydrated;
-            remembered.in_context = true;
-            let (name, decision, tokens) = (remembered.name.clone(), share.decision, share.tokens);
-            skills.push(RehydratedSkill { name, decision, tokens });
-        }
-        if !unnamed.is_empty() {
-            let say = |list: &str| format!("\nUsed before, not shown again: {list}. load_skill gives one by its id.");
-            text.push_str(&sentence(&unnamed, unnamed.len(), Some(Tokens(60)), counter, say));
-        }
-        let text = text.trim_matches('\n').to_owned();
-        let tokens = counter.count(&text);
-        Rehydration { text, skills, omitted, tokens }
+        self.skills.iter_mut().for_each(SessionSkill::leave);
     }
 
     /// Returns whether exactly this text of a skill was in context at some time.
@@ -308,9 +271,30 @@ impl Session {
         self.skills.iter().rev().find(|skill| skill.in_context && skill.address == address)
     }
 
-    fn remember(&mut self, name: &str, shown_text: &ShownText, how: Inclusion) {
+    /// Remembers a text that was shown; `load` has the arguments and the part, if it was loaded.
+    fn remember(&mut self, name: &str, shown_text: &ShownText, how: Inclusion, load: Option<(&str, Range<usize>)>) {
         let place = self.skills.iter().position(|skill| skill.address == shown_text.address);
         let before = place.map(|at| self.skills.remove(at));
+        let kept = before.as_ref().filter(|before| before.in_context && before.digest == shown_text.digest);
+        let mut forms = kept.map(SessionSkill::forms_in_context).unwrap_or_default();
+        let (arguments, shown) = match &load {
+            Some((arguments, part)) => (*arguments, vec![part.clone()]),
+            // A disclosure has no arguments. It says all parts that are in context; those with arguments count, too.
+            None => ("", shown_text.parts.clone()),
+        };
+        if !shown_text.reference {
+            let arguments = digest(arguments);
+            let known = forms.iter().position(|form| form.arguments == arguments).map(|at| forms.remove(at));
+            let known = known.map(|form| form.parts).unwrap_or_default();
+            let parts = if load.is_some() { joined(known.into_iter().chain(shown).collect()) } else { shown };
+            forms.push(ShownForm { arguments, parts });
+            forms.drain(..forms.len().saturating_sub(MAX_FORMS));
+        }
+        let last = before.as_ref().map(|before| before.arguments.clone()).unwrap_or_default();
+        let arguments = load.map_or(last, |(arguments, _)| arguments.to_owned());
+        if matches!(&forms[..], [form] if form.arguments == digest(&arguments) && form.parts == shown_text.parts) {
+            forms.clear();
+        }
         self.skills.push(SessionSkill {
             name: name.to_owned(),
             address: shown_text.address.clone(),
@@ -322,11 +306,38 @@ impl Session {
             tokens: shown_text.tokens,
             how: before.as_ref().filter(|_| shown_text.reference).map_or(how, |before| before.how),
             in_context: true,
-            arguments: before.map(|before| before.arguments).unwrap_or_default(),
+            arguments,
+            forms,
         });
         let beyond = self.skills.len().saturating_sub(MAX_REMEMBERED);
         self.skills.drain(..beyond);
     }
+}
+
+impl SessionSkill {
+    /// Returns the texts in context, by their arguments.
+    fn forms_in_context(&self) -> Vec<ShownForm> {
+        if !self.in_context || !self.forms.is_empty() {
+            return self.forms.clone();
+        }
+        // A session that was written before parts were remembered has the whole text, or does not say which part.
+        let whole = || std::iter::once(0..self.shown).filter(|_| !self.shortened).collect();
+        let parts = if self.parts.is_empty() { whole() } else { self.parts.clone() };
+        vec![ShownForm { arguments: digest(&self.arguments), parts }]
+    }
+
+    /// Records that it is no longer in context.
+    fn leave(&mut self) {
+        self.in_context = false;
+        self.forms.clear();
+    }
+}
+
+/// Returns arguments as they are remembered.
+fn remembered_arguments(arguments: &str) -> String {
+    let end = arguments.floor_char_boundary(MAX_ARGUMENTS);
+    let mark = if end < arguments.len() { "…" } else { "" };
+    format!("{}{mark}", &arguments[..end])
 }
 
 impl ShownText {

@@ -46,5 +46,5 @@ pub use body::Body;
 pub use cache::CacheStats;
 pub use envelope::{Envelope, ErrorEnvelope, MAX_ENVELOPE_BYTES, neutralise};
 pub use error::LoadError;
-pub use loader::{Form, LoadRequest, Loaded, Loader, LoaderConfig};
+pub use loader::{Form, LoadRequest, Loaded, Loader, LoaderConfig, PlainText};
 pub use outline::{Heading, Outline, SectionError};

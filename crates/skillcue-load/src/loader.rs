@@ -112,6 +112,15 @@ impl LastResult {
     }
 }
 
+/// The text of a whole body as a disclosure shows it: processed, without arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainText {
+    /// The text.
+    pub content: Arc<str>,
+    /// The part of it that was loaded, in bytes: all of it, or a section.
+    pub part: Range<usize>,
+}
+
 impl Default for Loader {
     fn default() -> Self {
         Self::new(LoaderConfig::default())
@@ -133,21 +142,54 @@ impl Loader {
         self.with_logging(file, |loader| loader.load_result(file, request).map(|(loaded, _)| loaded))
     }
 
-    /// Like [`load`](Loader::load), and also returns the text that a disclosure would show of the same part: processed,
-    /// without arguments. The body is looked up once for both.
+    /// Like [`load`](Loader::load), and also returns the text that a disclosure would show of the same body. The body is
+    /// looked up once for both.
     pub fn load_with_plain(
         &self,
         file: &BodyFile,
         request: &LoadRequest<'_>,
-    ) -> Result<(Loaded, Option<Arc<str>>), LoadError> {
+    ) -> Result<(Loaded, Option<PlainText>), LoadError> {
         let mut plain = None;
         let loaded = self.with_logging(file, |loader| {
             let (loaded, entry) = loader.load_result(file, request)?;
-            let plain_request = LoadRequest { arguments: "", form: Form::Processed, ..request.clone() };
-            plain = loader.compose_result(&entry, &plain_request).ok().map(Arc::from);
+            let base_dir = entry.body.base_dir().to_string_lossy();
+            plain = loader.plain(entry.body.name(), &base_dir, entry.body.as_str(), &entry.part, request).ok();
             Ok(loaded)
         })?;
         Ok((loaded, plain))
+    }
+
+    /// Like [`load_with_plain`](Loader::load_with_plain), for a body that is in no file here, as
+    /// [`load_text`](Loader::load_text) takes it.
+    pub fn load_text_with_plain(
+        &self,
+        name: &str,
+        base_dir: &str,
+        body: &str,
+        request: &LoadRequest<'_>,
+    ) -> Result<(Loaded, Option<PlainText>), LoadError> {
+        let loaded = self.load_text(name, base_dir, body, request)?;
+        let plain =
+            part(name, body, request.section).and_then(|part| self.plain(name, base_dir, body, &part, request)).ok();
+        Ok((loaded, plain))
+    }
+
+    /// Returns the whole body without arguments, and the place of a part in it.
+    fn plain(
+        &self,
+        name: &str,
+        base_dir: &str,
+        body: &str,
+        part: &Range<usize>,
+        request: &LoadRequest<'_>,
+    ) -> Result<PlainText, LoadError> {
+        let request = LoadRequest { arguments: "", form: Form::Processed, section: None, ..request.clone() };
+        let until = |end: usize| self.compose(name, base_dir, &body[..end], &request);
+        let content: Arc<str> = until(body.len())?.into();
+        // Placeholders have other lengths than what they stand for: places move.
+        let start = if part.start == 0 { 0 } else { until(part.start)?.len() };
+        let end = if part.end == body.len() { content.len() } else { until(part.end)?.len() };
+        Ok(PlainText { part: start..end.min(content.len()), content })
     }
 
     /// Like [`load`](Loader::load), for a body that is in no file here: the caller has fetched it. It is not cached.

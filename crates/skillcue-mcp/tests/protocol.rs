@@ -635,7 +635,14 @@ impl ToolProvider for Odd {
             _ => return None,
         }
         let (name, files) = ("pdf".to_owned(), Arc::default());
-        let effect = Some(Effect::Loaded { name, arguments: String::new(), content: "".into(), files });
+        let effect = Some(Effect::Loaded {
+            name,
+            arguments: String::new(),
+            content: "".into(),
+            part: 0..0,
+            files,
+            is_known: false,
+        });
         Some(ToolOutput { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), is_error: false, effect })
     }
 }
@@ -919,4 +926,25 @@ async fn a_skill_inside_a_skill_is_found_either_way() {
     }
     fs::remove_dir_all(tmp.path().join("outer")).unwrap();
     assert_eq!(client.refused("resources/read", json!({ "uri": "skill://outer/SKILL.md" })).await["code"], -32002);
+}
+
+#[tokio::test]
+async fn a_body_is_sent_once_unless_the_client_has_dropped_it() {
+    let tmp = skills();
+    let server = server(tmp.path());
+    for mut client in [Client::legacy(&server).await, Client::legacy(&server).await] {
+        let mut load = async |arguments: Value| {
+            let result = client.request("tools/call", json!({ "name": "load_skill", "arguments": arguments })).await;
+            result["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        let pdf = || json!({ "skill_id": "pdf" });
+        assert!(load(pdf()).await.starts_with("<skill_context id=\"pdf\">"));
+        let line = "The skill \"pdf\" is in this conversation already, unchanged: follow it. If you no longer see it, call \
+                    load_skill once more.";
+        assert_eq!(load(pdf()).await, line);
+        // The server is not told what a client drops; a model that asks again has lost it.
+        assert!(load(pdf()).await.starts_with("<skill_context id=\"pdf\">"));
+        assert_eq!(load(pdf()).await, line);
+        assert!(load(json!({ "skill_id": "pdf", "arguments": "x" })).await.starts_with("<skill_context"));
+    }
 }

@@ -90,13 +90,15 @@ impl Chat<'_> {
     fn call(&mut self, call: &Value, out: &mut impl Write) -> Result<String, Box<dyn Error>> {
         let name = call["function"]["name"].as_str().unwrap_or_default();
         let arguments = serde_json::from_str(call["function"]["arguments"].as_str().unwrap_or("{}"))?;
-        let context = ToolContext { loaded: &self.loaded, ..ToolContext::default() };
+        let context = ToolContext { loaded: &self.loaded, shown: Some(&self.session), ..ToolContext::default() };
         let Some(output) = self.skills.call_tool(&Call::new(name, arguments), &context) else {
             return Ok(format!("There is no tool {name:?}."));
         };
         writeln!(out, "tool: {name}, {} bytes", output.text.len())?;
-        if let Some(Effect::Loaded { name, arguments, content, .. }) = &output.effect {
-            self.session.record_load_with(name, arguments, content);
+        if let Some(effect) = &output.effect {
+            effect.record(&mut self.session);
+        }
+        if let Some(Effect::Loaded { name, .. }) = &output.effect {
             self.loaded.push(name.clone());
         }
         Ok(output.text)

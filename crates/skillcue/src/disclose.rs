@@ -4,5 +4,5 @@
 pub use skillcue_disclose::{
     BodySource, CounterError, DOCUMENTATION_HEADING, DiscloseConfigError, DisclosedSkill, Discloser, DisclosureCost,
     Inclusion, LOAD_ADVICE, ListEntry, ListOmissions, NameSample, RehydratedSkill, Rehydration, SHORTLIST_HEADING,
-    Segment, SessionError, SessionSkill, Situation, SkillList, TokenCounter, UnknownWord, hint_line,
+    Segment, SessionError, SessionSkill, ShownForm, Situation, SkillList, TokenCounter, UnknownWord, hint_line,
 };

@@ -198,6 +198,16 @@ impl Skillcue {
         session.rehydrate(budget, &snapshot.catalog, &bodies, counter)
     }
 
+    /// Like [`rehydrate`](Skillcue::rehydrate), for a conversation whose host has dropped a part of its context: what the
+    /// session has in context is not shown again.
+    pub fn rehydrate_rest(&self, session: &mut Session, budget: Budget) -> Rehydration {
+        let snapshot = self.snapshot();
+        let counter = snapshot.discloser().counter();
+        let before = session.clone();
+        let bodies = LoadedBodies { skills: self, session: Some(&before) };
+        session.rehydrate_rest(budget, &snapshot.catalog, &bodies, counter)
+    }
+
     fn shown(
         &self,
         snapshot: &Snapshot,

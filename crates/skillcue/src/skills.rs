@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use skillcue_base::ErrorInfo;
 use skillcue_catalog::{Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, TreeLimits};
-use skillcue_load::{CacheStats, Form, LoadRequest, Loaded, Loader, Outline};
+use skillcue_load::{CacheStats, LoadRequest, Loaded, Loader, Outline, PlainText};
 use skillcue_select::Mode;
 
 use crate::builder::{Builder, HoldBackRule};
@@ -23,7 +23,7 @@ use crate::snapshot::{DisclosureSetup, Snapshot};
 use crate::tools::{
     BUILT_IN_TOOLS, BuiltInTool, Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, capital,
 };
-use crate::{Changes, Error, Hints};
+use crate::{Changes, Error, Hints, Session};
 
 /// The size of the largest file that [`Skillcue::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -193,7 +193,19 @@ impl Skillcue {
     /// that are hidden from models: it is for people.
     pub fn load_envelope(&self, address: &str, request: &LoadRequest<'_>) -> Result<ToolOutput, Error> {
         let catalog = self.catalog();
-        crate::tools::enveloped(self, usable(&catalog, address)?, address, request)
+        crate::tools::enveloped(self, usable(&catalog, address)?, address, request, None)
+    }
+
+    /// Like [`load_envelope`](Skillcue::load_envelope), for a conversation: if the text is in its context, unchanged and
+    /// with these arguments, one line says so.
+    pub fn load_envelope_for(
+        &self,
+        session: &Session,
+        address: &str,
+        request: &LoadRequest<'_>,
+    ) -> Result<ToolOutput, Error> {
+        let catalog = self.catalog();
+        crate::tools::enveloped(self, usable(&catalog, address)?, address, request, Some(session))
     }
 
     /// Returns the headings of a skill's body, with the cost of each section.
@@ -237,14 +249,13 @@ impl Skillcue {
         &self,
         skill: &Skill,
         request: &LoadRequest<'_>,
-    ) -> Result<(Loaded, Option<Arc<str>>), Error> {
+    ) -> Result<(Loaded, Option<PlainText>), Error> {
         let Some(served) = self.served(skill)? else {
             return Ok(self.loader.load_with_plain(&skill.body_file(), request)?);
         };
         let text = served.text()?;
-        let plain = LoadRequest { form: Form::Processed, arguments: "", ..request.clone() };
-        let loaded = self.load_served(skill, &served, body_of(&text), request)?;
-        Ok((loaded, self.load_served(skill, &served, body_of(&text), &plain).ok().map(|plain| plain.content)))
+        let base = served_base(&served);
+        Ok(self.loader.load_text_with_plain(skill.name(), &base, body_of(&text), request)?)
     }
 
     fn load_served(
@@ -254,12 +265,7 @@ impl Skillcue {
         body: &str,
         request: &LoadRequest<'_>,
     ) -> Result<Loaded, Error> {
-        let base = format!(
-            "{} (served by the MCP server \"{}\"; `read_skill_file` reads its files)",
-            served.entry.root(),
-            served.remote.label()
-        );
-        Ok(self.loader.load_text(skill.name(), &base, body, request)?)
+        Ok(self.loader.load_text(skill.name(), &served_base(served), body, request)?)
     }
 
     pub(crate) fn list_files(&self, skill: &Skill) -> Result<FileListing, Error> {
@@ -417,6 +423,12 @@ pub fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Erro
         return Err(Error::Unavailable { name: address.to_owned(), requires });
     }
     Ok(skill)
+}
+
+/// Returns the place at which the paths of a skill on a server start, as the model reads it.
+fn served_base(served: &ServedSkill<'_>) -> String {
+    let (root, label) = (served.entry.root(), served.remote.label());
+    format!("{root} (served by the MCP server \"{label}\"; `read_skill_file` reads its files)")
 }
 
 fn dir(skill: &Skill) -> Result<SkillDir, Error> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
-use skillcue::Skillcue;
 use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
+use skillcue::{Session, Skillcue};
 use tokio_util::sync::CancellationToken;
 
 use super::{AgentOptions, Conversation, Hooks, TurnEvent, providers};
@@ -40,17 +40,22 @@ pub(super) async fn run(
     for loads in [true, false] {
         let is_now = |at: &usize| results[*at].is_none() && (calls[*at].name == "load_skill") == loads;
         let at: Vec<usize> = (0..calls.len()).filter(is_now).collect();
-        let (loaded, session) = (conversation.active(skills).into(), conversation.id().into());
-        let batch = CallBatch { skills, hooks, loaded, session, provided: &provided };
-        let run = async |at: usize| (at, finished(&calls[at], batch.output(&calls[at]).await, hooks));
-        let mut done: Vec<(usize, CallOutcome)> =
-            futures_util::stream::iter(at).map(run).buffer_unordered(options.parallel.max(1)).collect().await;
-        done.sort_by_key(|(at, _)| *at);
-        for (at, (result, effect)) in done {
-            if let Some(Effect::Loaded { name, arguments, content, .. }) = effect {
-                conversation.has_loaded(&name, &arguments, &content);
+        // Loads run one by one: the next must know of the text that the last has brought.
+        let steps: Vec<Vec<usize>> = if loads { at.into_iter().map(|at| vec![at]).collect() } else { vec![at] };
+        for step in steps {
+            let (loaded, session) = (conversation.active(skills).into(), conversation.id().into());
+            let shown = Arc::new(conversation.session());
+            let batch = CallBatch { skills, hooks, loaded, session, shown, provided: &provided };
+            let run = async |at: usize| (at, finished(&calls[at], batch.output(&calls[at]).await, hooks));
+            let mut done: Vec<(usize, CallOutcome)> =
+                futures_util::stream::iter(step).map(run).buffer_unordered(options.parallel.max(1)).collect().await;
+            done.sort_by_key(|(at, _)| *at);
+            for (at, (result, effect)) in done {
+                if let Some(effect) = effect {
+                    conversation.apply(&effect);
+                }
+                results[at] = Some(result);
             }
-            results[at] = Some(result);
         }
     }
     results.into_iter().flatten().collect()
@@ -94,6 +99,8 @@ struct CallBatch<'c> {
     hooks: &'c Hooks<'c>,
     loaded: Arc<[String]>,
     session: Arc<str>,
+    /// The record of what the conversation has been shown.
+    shown: Arc<Session>,
     /// The names of the tools of context providers.
     provided: &'c [String],
 }
@@ -115,8 +122,13 @@ impl CallBatch<'_> {
             return fail("declined", &why);
         }
         let (skills, cancel) = (Arc::clone(self.skills), hooks.cancel.clone());
-        let (loaded, session) = (Arc::clone(&self.loaded), Arc::clone(&self.session));
-        let run = move || call_tool(&skills, &read, &loaded, &session, &cancel);
+        let (loaded, session, shown) = (Arc::clone(&self.loaded), Arc::clone(&self.session), Arc::clone(&self.shown));
+        let run = move || {
+            let cancelled = || cancel.is_cancelled();
+            let (loaded, session, shown) = (&*loaded, &*session, Some(&*shown));
+            let context = ToolContext { loaded, session, shown, cancelled: &cancelled, ..ToolContext::default() };
+            call_tool(&skills, &read, &context)
+        };
         let ended = tokio::select! {
             ended = tokio::task::spawn_blocking(run) => ended,
             () = too_late(hooks.cancel) => return fail("cancelled", "The user has interrupted the turn."),
@@ -142,18 +154,10 @@ async fn too_late(cancel: &CancellationToken) {
 }
 
 /// Calls the tool; if there is none of that name, returns the names that there are.
-fn call_tool(
-    skills: &Skillcue,
-    call: &Call,
-    loaded: &[String],
-    session: &str,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, Vec<String>> {
-    let cancelled = || cancel.is_cancelled();
-    let context = ToolContext { loaded, session, cancelled: &cancelled, ..ToolContext::default() };
+fn call_tool(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Result<ToolOutput, Vec<String>> {
     skills
-        .call_tool(call, &context)
-        .ok_or_else(|| skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect())
+        .call_tool(call, context)
+        .ok_or_else(|| skills.tools(context.loaded).into_iter().map(|tool| tool.name.into_owned()).collect())
 }
 
 /// Parses the arguments that a model wrote. Some write nothing where there are none.

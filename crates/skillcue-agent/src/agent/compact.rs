@@ -1,13 +1,13 @@
 //! Compaction of a conversation: old turns are summarised, skills stay.
 
-use skillcue::disclose::DOCUMENTATION_HEADING;
+use skillcue::disclose::{DOCUMENTATION_HEADING, SessionSkill};
 use skillcue::{Budget, Tokens};
 
 use super::conversation::apart;
 use super::request::Prepared;
 use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, summary};
 use crate::model::ModelRequest;
-use crate::{Message, Piece, PieceOrigin, RequestPart, RequestTokens, account};
+use crate::{Message, Piece, PieceOrigin, RequestPart, RequestTokens, ToolResult, account};
 
 /// The most turns that stay as they are, from the last on, if they fit into a quarter of the window.
 const MAX_KEPT_TURNS: usize = 2;
@@ -123,14 +123,24 @@ impl Agent {
             format!("{earlier}[{} earlier messages are left out: they did not fit any more.]", old.len())
         });
         let mut messages = conversation.messages[boundary..].to_vec();
-        // Bodies are shown again, all in one place; the rest of the disclosure of this turn stays.
+        // Bodies are shown again, all in one place; the rest of the disclosure of this turn stays, and so do loads of it.
+        let mut kept = Vec::new();
         for (at, message) in messages.iter_mut().enumerate() {
+            let is_now = at >= turn.first - boundary;
+            if let Message::Tools { results, .. } = message {
+                for result in results.iter_mut().filter(|result| is_load(result)) {
+                    match is_now {
+                        true => kept.extend(envelope_id(&result.text)),
+                        false => SHOWN_ABOVE.clone_into(&mut result.text),
+                    }
+                }
+            }
             let Message::User { context, .. } = message else { continue };
-            let is_now = at == turn.first - boundary;
             let is_shown_again = |piece: &Piece| {
-                piece.provider == PieceOrigin::Skills
+                let is_body = piece.provider == PieceOrigin::User || piece.text.starts_with(DOCUMENTATION_HEADING);
+                matches!(piece.provider, PieceOrigin::Skills | PieceOrigin::User)
                     && piece.part == RequestPart::SkillsTurn
-                    && (!is_now || piece.text.starts_with(DOCUMENTATION_HEADING))
+                    && (!is_now || is_body)
             };
             context.retain(|piece| piece.provider != PieceOrigin::Summary && !is_shown_again(piece));
         }
@@ -139,7 +149,7 @@ impl Agent {
             part: RequestPart::History,
             text: apart(&format!("## Earlier in this conversation\n\n{}", summary.trim())),
         }];
-        let (skills, shown) = self.rehydrated(conversation).await;
+        let (skills, shown) = self.rehydrated(conversation, kept).await;
         pieces.extend(shown);
         if let Some(Message::User { context, .. }) = messages.first_mut() {
             context.splice(0..0, pieces);
@@ -152,8 +162,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Shows the skills again that were in use.
-    async fn rehydrated(&self, conversation: &mut Conversation) -> (Vec<String>, Option<Piece>) {
+    /// Shows the skills again that were in use, but those whose loads are still in the conversation.
+    async fn rehydrated(&self, conversation: &mut Conversation, kept: Vec<String>) -> (Vec<String>, Option<Piece>) {
         let quarter = usize::try_from(self.options.window / 4).unwrap_or(usize::MAX);
         let usual = Budget::default();
         let budget = Budget {
@@ -162,7 +172,10 @@ impl Agent {
         };
         let (skills, mut session) = (std::sync::Arc::clone(&self.skills), conversation.session());
         let rehydrate = move || {
-            let shown = skills.rehydrate(&mut session, budget);
+            let gone = |skill: &&SessionSkill| skill.shortened || !kept.contains(&skill.address);
+            let gone: Vec<String> = session.remembered().filter(gone).map(|skill| skill.address.clone()).collect();
+            session.evicted(gone.iter().map(String::as_str));
+            let shown = skills.rehydrate_rest(&mut session, budget);
             (session, shown)
         };
         // If it fails, load_skill is still there.
@@ -196,6 +209,22 @@ impl Agent {
         let (after, skills) = (prepared.tokens.total(), Vec::new());
         (hooks.events)(&TurnEvent::Compacted { before, after, messages: count, summarised: false, skills });
     }
+}
+
+/// The text in place of a load of an earlier turn: its body is shown again, or named as one that `load_skill` gives.
+const SHOWN_ABOVE: &str = "[See \"Skills in Use\" at the beginning.]";
+
+/// Returns whether a result is a skill's text, and no line that refers to it.
+fn is_load(result: &ToolResult) -> bool {
+    result.name == "load_skill" && !result.is_error && result.text.starts_with(ENVELOPE)
+}
+
+/// The beginning of a skill's envelope, up to its id.
+const ENVELOPE: &str = "<skill_context id=\"";
+
+/// Returns the id of the skill in an envelope.
+fn envelope_id(text: &str) -> Option<String> {
+    Some(text.strip_prefix(ENVELOPE)?.split_once('"')?.0.to_owned())
 }
 
 /// Leaves out the results of all calls but the last ones, and of those that loaded skills: the session believes that those

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use skillcue::tools::Effect;
 use skillcue::workdir::{WorkDir, WorkFiles};
 use skillcue::{Disclosure, LoadRequest, Session, Skillcue};
@@ -160,9 +161,10 @@ impl Conversation {
     /// Loads a skill for the model: it goes with the next message, in its envelope, which is returned. This is the
     /// user's wish: there is no question, and a skill that hides from models is loaded, too.
     pub fn load(&mut self, skills: &Skillcue, name: &str, arguments: &str) -> Result<String, skillcue::Error> {
-        let output = skills.load_envelope(name, &LoadRequest { arguments, ..LoadRequest::default() })?;
-        if let Some(Effect::Loaded { name, arguments, content, .. }) = &output.effect {
-            self.has_loaded(name, arguments, content);
+        let request = LoadRequest { arguments, ..LoadRequest::default() };
+        let output = skills.load_envelope_for(&self.skills.session, name, &request)?;
+        if let Some(effect) = &output.effect {
+            self.apply(effect);
         }
         self.pending.push(Piece {
             provider: PieceOrigin::User,
@@ -172,11 +174,13 @@ impl Conversation {
         Ok(output.text)
     }
 
-    /// Notes that a skill's body is in context now.
-    pub(super) fn has_loaded(&mut self, name: &str, arguments: &str, content: &str) {
-        self.skills.session.record_load_with(name, arguments, content);
-        if !self.loaded.iter().any(|known| known == name) {
-            self.loaded.push(name.to_owned());
+    /// Applies the effect of a call.
+    pub(super) fn apply(&mut self, effect: &Effect) {
+        effect.record(&mut self.skills.session);
+        if let Effect::Loaded { name, .. } = effect
+            && !self.loaded.contains(name)
+        {
+            self.loaded.push(name.clone());
         }
     }
 
@@ -223,6 +227,9 @@ impl Conversation {
         if let Some(Message::Assistant { calls, .. }) = self.messages.last()
             && !calls.is_empty()
         {
+            // A load may have happened; its text is in no message.
+            let ids: Vec<String> = calls.iter().filter_map(loaded_id).collect();
+            self.skills.session.evicted(ids.iter().map(String::as_str));
             let text = format!("<error code=\"interrupted\">\n  {why}\n</error>");
             let result = |call: &ToolCall| ToolResult {
                 id: call.id.clone(),
@@ -248,6 +255,12 @@ impl Conversation {
             self.trouble = Some(error);
         }
     }
+}
+
+/// Returns the id of the skill that a call loads; none if it loads none.
+fn loaded_id(call: &ToolCall) -> Option<String> {
+    let arguments: Value = (call.name == "load_skill").then(|| serde_json::from_str(&call.arguments).ok()).flatten()?;
+    arguments["skill_id"].as_str().map(str::to_owned)
 }
 
 /// Returns a text with the separator behind it: a blank line, and after more than one line a rule, so that a model

@@ -84,9 +84,10 @@ async fn a_skill_of_a_checkout_is_asked_about() {
             AgentConsent::asking(ConsentPolicy::default(), always(house.dir.path()), Box::new(person.clone()));
         let house = with(house, &consent);
         let mut conversation = house.conversation();
-        for _ in 0..2 {
+        // The second time it is in the conversation, if it was allowed.
+        for text in ["Push it.", "already, unchanged"] {
             let read = loads(&house, &mut conversation, &consent).await;
-            assert_eq!(read.contains("Push it."), shown, "{says:?}: {read}");
+            assert_eq!(read.contains(text), shown, "{says:?}: {read}");
             assert_eq!(read.contains("<error code=\"declined\">"), !shown);
         }
         assert_eq!(person.was_asked(), asked, "{says:?}");

@@ -11,6 +11,7 @@ mod interrupted;
 mod judge;
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]
 mod not_for_models;
+mod once;
 mod providers;
 mod remember;
 mod tokens;

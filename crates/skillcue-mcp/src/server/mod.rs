@@ -35,6 +35,7 @@ mod prompts;
 mod resources;
 mod session;
 mod stdio;
+mod texts;
 mod tools;
 mod uris;
 mod view;

@@ -11,6 +11,7 @@ use skillcue_base::counted;
 use tokio::sync::{Notify, watch};
 
 use super::logging::{ClientLogLevel, LogLine};
+use super::texts::SentTexts;
 use super::uris;
 use super::view::{is_prompt, is_served};
 
@@ -288,6 +289,7 @@ pub(super) struct ClientSession {
     subscribers: Arc<Subscribers>,
     /// Whether there will be a second request.
     is_lasting: AtomicBool,
+    pub(super) texts: SentTexts,
 }
 
 impl ClientSession {
@@ -299,6 +301,7 @@ impl ClientSession {
             outbox: Arc::new(outbox),
             subscribers,
             is_lasting: AtomicBool::new(is_lasting),
+            texts: SentTexts::default(),
         }
     }
 

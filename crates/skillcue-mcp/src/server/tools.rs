@@ -85,6 +85,7 @@ impl SkillServer {
         let loaded = self.session.loaded();
         let session = self.session.label();
         let is_lasting = self.session.is_lasting();
+        let shown = is_lasting.then(|| self.session.texts.snapshot());
         let cancellation = context.ct.clone();
         let work = self.unbounded(move |shared, _| {
             let report = |done: f64, of: Option<f64>, message: &str| {
@@ -100,6 +101,7 @@ impl SkillServer {
                 loaded: &loaded,
                 session: &session,
                 is_lasting,
+                shown: shown.as_ref(),
             };
             let output = shared.skillcue.call_tool(&call, &context)?;
             // This looks at the skill's scripts.
@@ -129,6 +131,9 @@ impl SkillServer {
         };
         if let Some((name, brings_tools)) = remembered {
             self.remember(&name, brings_tools);
+        }
+        if is_lasting {
+            self.session.texts.record(&mut output);
         }
         Ok(result(&mut output))
     }

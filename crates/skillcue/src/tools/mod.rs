@@ -103,11 +103,46 @@ pub enum Effect {
         name: String,
         /// The arguments that it was loaded with; empty if it was loaded without.
         arguments: String,
-        /// The text that was loaded, as `Session::record_load_with` takes it.
+        /// The whole text without arguments, as `Session::record_part` takes it.
         content: std::sync::Arc<str>,
+        /// The part of it that was loaded, in bytes: all of it, or a section.
+        part: std::ops::Range<usize>,
         /// The skill's files, as they were listed for the load.
         files: std::sync::Arc<FileListing>,
+        /// Whether it was in context before, so that only a line was returned. Its tools join all the same.
+        is_known: bool,
     },
+}
+
+impl Effect {
+    /// Records the effect in the session of the conversation that the call belongs to.
+    ///
+    /// ```
+    /// use skillcue::tools::{Call, ToolContext};
+    /// use skillcue::{Session, Skillcue};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// std::fs::create_dir(dir.path().join("pdf"))?;
+    /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDFs.\n---\nUse pdftotext.")?;
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// let mut session = Session::default();
+    /// let call = Call::new("load_skill", serde_json::json!({"skill_id": "pdf"}).as_object().unwrap().clone());
+    /// for is_known in [false, true] {
+    ///     let context = ToolContext { shown: Some(&session), ..ToolContext::default() };
+    ///     let output = skills.call_tool(&call, &context).unwrap();
+    ///     assert_eq!(output.text.contains("Use pdftotext."), !is_known);
+    ///     output.effect.unwrap().record(&mut session);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn record(&self, session: &mut crate::Session) {
+        match self {
+            Effect::Loaded { name, is_known: true, .. } => session.record_use(name),
+            Effect::Loaded { name, arguments, content, part, .. } => {
+                session.record_part(name, arguments, content, part.clone());
+            }
+        }
+    }
 }
 
 /// A program of a skill that a call would run.
@@ -134,6 +169,8 @@ pub struct ToolContext<'c> {
     pub session: &'c str,
     /// Whether a skill that is loaded stays so until the next call.
     pub is_lasting: bool,
+    /// The record of what the conversation has been shown: what is in its context is not returned again.
+    pub shown: Option<&'c crate::Session>,
 }
 
 impl ToolContext<'_> {
@@ -244,7 +281,14 @@ pub fn capital(sentence: &str) -> String {
 
 impl Default for ToolContext<'_> {
     fn default() -> Self {
-        ToolContext { progress: &|_, _, _| {}, cancelled: &|| false, loaded: &[], session: "", is_lasting: true }
+        ToolContext {
+            progress: &|_, _, _| {},
+            cancelled: &|| false,
+            loaded: &[],
+            session: "",
+            is_lasting: true,
+            shown: None,
+        }
     }
 }
 
