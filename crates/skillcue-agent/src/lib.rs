@@ -19,7 +19,7 @@ mod skills;
 mod trace;
 
 pub use account::account;
-pub use agent::{Agent, AgentError, AgentOptions, Conversation, Hooks, SYSTEM, TurnEvent, TurnReport};
+pub use agent::{Agent, AgentError, AgentOptions, Conversation, Hooks, SYSTEM, SkillMove, TurnEvent, TurnReport};
 pub use batch::{Task, TaskDone, batch};
 pub use consent::{AgentConsent, Asker, ConsentPolicy};
 pub use judge::{JudgeLimits, ModelJudge};

@@ -56,6 +56,9 @@ pub struct Piece {
     pub part: RequestPart,
     /// The text exactly as it is sent, with the separator: behind it, or before it if it comes after results.
     pub text: String,
+    /// The skills whose bodies are in the text; empty for pieces that were written before this was remembered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
 }
 
 /// The origin of a [`Piece`]. In a file it is one word.

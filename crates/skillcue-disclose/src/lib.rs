@@ -45,7 +45,8 @@ pub use documentation::DOCUMENTATION_HEADING;
 pub use parts::shorten_for;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
 pub use session::{
-    Inclusion, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill, ShownForm,
+    Inclusion, LeaveReason, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill,
+    ShownForm,
 };
 pub use shortlist::{LOAD_ADVICE, SHORTLIST_HEADING};
 pub use situation::{BodySource, FileHead, Situation};

@@ -9,9 +9,7 @@ use std::ops::Range;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-#[cfg(doc)]
-use skillcue_catalog::Catalog;
-use skillcue_catalog::Skill;
+use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
 use twox_hash::XxHash3_128;
 
@@ -89,6 +87,34 @@ pub struct SessionSkill {
     /// for sessions that were written before this was remembered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forms: Vec<ShownForm>,
+    /// The reason why it is no longer in context; none if it is, and for sessions that were written before this was
+    /// remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<LeaveReason>,
+}
+
+/// The reason why a skill is no longer in context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LeaveReason {
+    /// The model or the user has unloaded it.
+    Unloaded,
+    /// Its lifecycle has ended.
+    Expired,
+    /// The host has dropped its text to make room. Rehydration shows it again.
+    Evicted,
+}
+
+impl LeaveReason {
+    /// Returns the reason as one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LeaveReason::Unloaded => "unloaded",
+            LeaveReason::Expired => "expired",
+            LeaveReason::Evicted => "evicted",
+        }
+    }
 }
 
 /// A skill's text in context, with its arguments put in.
@@ -233,13 +259,44 @@ impl Session {
     pub fn evicted<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
         for name in names {
             let is_named = |skill: &&mut SessionSkill| skill.address == name || skill.name == name;
-            self.skills.iter_mut().filter(is_named).for_each(SessionSkill::leave);
+            self.skills.iter_mut().filter(is_named).for_each(|skill| skill.leave(LeaveReason::Evicted));
         }
+    }
+
+    /// Records that a skill was unloaded. It can be shown again, but rehydration does not bring it back.
+    ///
+    /// ```
+    /// use skillcue_disclose::{LeaveReason, Session};
+    ///
+    /// let mut session = Session::default();
+    /// session.record_load("pdf", "# How");
+    /// session.unloaded("pdf");
+    /// assert_eq!(session.remembered().next().and_then(|skill| skill.left), Some(LeaveReason::Unloaded));
+    /// ```
+    pub fn unloaded(&mut self, name: &str) {
+        let is_named = |skill: &&mut SessionSkill| skill.address == name || skill.name == name;
+        self.skills.iter_mut().filter(is_named).for_each(|skill| skill.leave(LeaveReason::Unloaded));
+    }
+
+    /// Records, at the end of a turn, that the skills have left whose lifecycle has ended, and returns their addresses.
+    /// For a host that takes their texts out of its context.
+    pub fn expire(&mut self, catalog: &Catalog) -> Vec<String> {
+        let turn = self.turn;
+        let mut gone = Vec::new();
+        for skill in self.skills.iter_mut().filter(|skill| skill.in_context) {
+            let lifecycle = catalog.get(&skill.address).map(|known| known.manifest().lifecycle()).unwrap_or_default();
+            let ended = turn.saturating_sub(skill.turn).saturating_add(1);
+            if lifecycle.turns().is_some_and(|turns| ended >= u64::from(turns)) {
+                skill.leave(LeaveReason::Expired);
+                gone.push(skill.address.clone());
+            }
+        }
+        gone
     }
 
     /// Records that the host dropped its context: nothing is in it any more. The skills are still remembered.
     pub fn compacted(&mut self) {
-        self.skills.iter_mut().for_each(SessionSkill::leave);
+        self.skills.iter_mut().for_each(|skill| skill.leave(LeaveReason::Evicted));
     }
 
     /// Returns whether exactly this text of a skill was in context at some time.
@@ -308,6 +365,7 @@ impl Session {
             in_context: true,
             arguments,
             forms,
+            left: None,
         });
         let beyond = self.skills.len().saturating_sub(MAX_REMEMBERED);
         self.skills.drain(..beyond);
@@ -326,8 +384,12 @@ impl SessionSkill {
         vec![ShownForm { arguments: digest(&self.arguments), parts }]
     }
 
-    /// Records that it is no longer in context.
-    fn leave(&mut self) {
+    /// Records that it is no longer in context, if it was.
+    fn leave(&mut self, reason: LeaveReason) {
+        // One that the host has dropped can be unloaded, too.
+        if self.in_context || (reason == LeaveReason::Unloaded && self.left != Some(LeaveReason::Expired)) {
+            self.left = Some(reason);
+        }
         self.in_context = false;
         self.forms.clear();
     }

@@ -13,7 +13,7 @@ pub(crate) use self::keys::{is_field, is_list, is_mapping};
 pub(crate) use self::listing::listing;
 use crate::manifest::{DeclaredScript, RareFields, TextList};
 use crate::node::{Node, Value, is_repeated};
-use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, SkillName, Span, write, yaml};
+use crate::{Code, Diagnostic, FileKind, Lifecycle, Manifest, Permissions, SkillName, Span, write, yaml};
 use skillcue_base::visible;
 
 /// The text that a tree came from, so that diagnostics can point into it.
@@ -76,6 +76,7 @@ impl ManifestReader<'_, '_> {
             scripts_ignore: self.list(fields.get(ManifestField::ScriptsIgnore), "scripts_ignore", ListSyntax::No),
             requires: self.list(fields.get(ManifestField::Requires), "requires", ListSyntax::Commas),
             permissions: self.permissions(fields.get(ManifestField::Permissions)),
+            lifecycle: self.lifecycle(fields.get(ManifestField::Lifecycle)),
             prompt_file: None,
         };
         if self.source.kind == FileKind::Yaml {
@@ -367,6 +368,15 @@ impl ManifestReader<'_, '_> {
             self.ignored_type(node, field, "a whole number");
         }
         parsed.unwrap_or(0)
+    }
+
+    fn lifecycle(&mut self, node: Option<&Node<'_>>) -> Lifecycle {
+        let Some(node) = node.filter(|node| !node.is_null()) else { return Lifecycle::default() };
+        let read = Lifecycle::of(node);
+        if read.is_none() {
+            self.ignored_type(node, "lifecycle", Lifecycle::FORM);
+        }
+        read.unwrap_or_default()
     }
 
     fn boolean(&mut self, node: Option<&Node<'_>>, field: &str, default: bool) -> bool {

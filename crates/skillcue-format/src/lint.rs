@@ -17,7 +17,7 @@ const MIN_DESCRIPTION: usize = 20;
 /// Maximum number of findings of one code that are reported one by one.
 const MAX_ALIKE: usize = 50;
 /// Keys of Skillcue that every tool accepts below `metadata`.
-const EXTENSIONS: [&str; 14] = [
+const EXTENSIONS: [&str; 15] = [
     "version",
     "model",
     "disable-model-invocation",
@@ -32,6 +32,7 @@ const EXTENSIONS: [&str; 14] = [
     "priority",
     "requires",
     "permissions",
+    "lifecycle",
 ];
 
 /// Reviews the style of a `SKILL.md` or `SKILL.yaml`. `exists` says whether a path below the skill's directory is

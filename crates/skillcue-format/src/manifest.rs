@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Serialize;
 
 use crate::brief::brief;
-use crate::{Permissions, SkillName};
+use crate::{Lifecycle, Permissions, SkillName};
 
 /// The typed front matter of one skill. Compact, because catalogs hold a hundred thousand of them: fields that few
 /// skills have are together behind one pointer.
@@ -51,6 +51,7 @@ pub(crate) struct RareFields {
     pub(crate) scripts_ignore: TextList,
     pub(crate) requires: TextList,
     pub(crate) permissions: Option<Permissions>,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) prompt_file: Option<Box<str>>,
 }
 
@@ -198,6 +199,11 @@ impl Manifest {
     /// Returns the priority, which breaks ties between equal matches; 0 by default.
     pub fn priority(&self) -> i32 {
         self.priority
+    }
+
+    /// Returns how long the skill's text stays in a conversation.
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.rare().map(|rare| rare.lifecycle).unwrap_or_default()
     }
 
     /// Returns whether a bundled skill is on until the user turns it off.

@@ -677,7 +677,7 @@ async fn tools_report_progress_and_appear_once_their_skill_is_loaded() {
     assert_eq!(news[0]["params"], half);
     let after = client.request("tools/list", json!({})).await;
     let count = |tools: &Value| tools["tools"].as_array().unwrap().len();
-    assert_eq!(count(&after), count(&before) + 1);
+    assert_eq!(count(&after), count(&before) + 2, "its tool, and the one that unloads it");
     // Another session has loaded nothing, and without a token no progress is sent.
     let mut other = Client::legacy(&odd_server(&odd)).await;
     other.request("tools/call", json!({ "name": "report" })).await;
@@ -685,7 +685,16 @@ async fn tools_report_progress_and_appear_once_their_skill_is_loaded() {
     client.request("tools/call", json!({ "name": "report" })).await;
     let seen = odd.seen.lock().unwrap().clone();
     assert_eq!(seen, [vec![], vec![], vec!["pdf".to_owned()]]);
-    assert!(client.close().await.is_empty(), "loading it again changes nothing");
+    let unload = json!({ "name": "unload_skill", "arguments": { "skill_id": "pdf" } });
+    assert_eq!(client.request("tools/call", unload.clone()).await["isError"], false);
+    assert_eq!(
+        methods(&[client.news().await]),
+        ["notifications/tools/list_changed"],
+        "loading it again changed nothing"
+    );
+    assert_eq!(client.request("tools/list", json!({})).await["tools"], before["tools"]);
+    assert_eq!(client.request("tools/call", unload).await["isError"], true, "it has left");
+    assert!(client.close().await.is_empty());
 }
 
 #[tokio::test]

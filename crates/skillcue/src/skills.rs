@@ -21,7 +21,7 @@ use crate::remote::{Remote, RemoteEntry, ServedSkill, body_of, remote_skills};
 use crate::setup::{Setup, SetupProvider};
 use crate::snapshot::{DisclosureSetup, Snapshot};
 use crate::tools::{
-    BUILT_IN_TOOLS, BuiltInTool, Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, capital,
+    BuiltInTool, Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, built_in_tools, capital,
 };
 use crate::{Changes, Error, Hints, Session};
 
@@ -289,7 +289,7 @@ impl Skillcue {
 
     /// Returns the tools that models are given, for a session that has loaded these skills.
     pub fn tools(&self, loaded: &[String]) -> Vec<ToolDefinition> {
-        let mut tools: Vec<ToolDefinition> = BUILT_IN_TOOLS.iter().map(BuiltInTool::definition).collect();
+        let mut tools: Vec<ToolDefinition> = built_in_tools(!loaded.is_empty()).map(BuiltInTool::definition).collect();
         tools.extend(self.providers.iter().flat_map(|provider| provider.definitions(self, loaded)));
         tools
     }
@@ -303,7 +303,7 @@ impl Skillcue {
     /// Returns the program that a call of a tool would run, for hosts that ask a person first. `None` if the call only
     /// reads.
     pub fn program_for_call(&self, call: &Call, loaded: &[String]) -> Option<SkillProgram> {
-        if BUILT_IN_TOOLS.iter().any(|tool| tool.name == call.name()) {
+        if built_in_tools(true).any(|tool| tool.name == call.name()) {
             return None;
         }
         self.providers.iter().find_map(|provider| provider.program_for_call(self, call, loaded))
@@ -316,7 +316,7 @@ impl Skillcue {
 
     /// Calls a tool. `None` if there is none of that name; any other failure is in the output.
     pub fn call_tool(&self, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
-        if let Some(tool) = BUILT_IN_TOOLS.iter().find(|tool| tool.name == call.name()) {
+        if let Some(tool) = built_in_tools(true).find(|tool| tool.name == call.name()) {
             return Some(tool.call(self, call, context));
         }
         self.providers.iter().find_map(|provider| provider.call(self, call, context))

@@ -1,13 +1,14 @@
 //! Compaction of a conversation: old turns are summarised, skills stay.
 
-use skillcue::disclose::{DOCUMENTATION_HEADING, SessionSkill};
+use skillcue::disclose::{DOCUMENTATION_HEADING, LeaveReason, SessionSkill};
 use skillcue::{Budget, Tokens};
 
 use super::conversation::apart;
+use super::moves::{SkillMove, envelope_id, is_load};
 use super::request::Prepared;
 use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, summary};
 use crate::model::ModelRequest;
-use crate::{Message, Piece, PieceOrigin, RequestPart, RequestTokens, ToolResult, account};
+use crate::{Message, Piece, PieceOrigin, RequestPart, RequestTokens, account};
 
 /// The most turns that stay as they are, from the last on, if they fit into a quarter of the window.
 const MAX_KEPT_TURNS: usize = 2;
@@ -129,9 +130,10 @@ impl Agent {
             let is_now = at >= turn.first - boundary;
             if let Message::Tools { results, .. } = message {
                 for result in results.iter_mut().filter(|result| is_load(result)) {
-                    match is_now {
-                        true => kept.extend(envelope_id(&result.text)),
-                        false => SHOWN_ABOVE.clone_into(&mut result.text),
+                    if is_now {
+                        kept.extend(envelope_id(&result.text));
+                    } else {
+                        SHOWN_ABOVE.clone_into(&mut result.text);
                     }
                 }
             }
@@ -148,6 +150,7 @@ impl Agent {
             provider: PieceOrigin::Summary,
             part: RequestPart::History,
             text: apart(&format!("## Earlier in this conversation\n\n{}", summary.trim())),
+            skills: Vec::new(),
         }];
         let (skills, shown) = self.rehydrated(conversation, kept).await;
         pieces.extend(shown);
@@ -181,11 +184,15 @@ impl Agent {
         // If it fails, load_skill is still there.
         let Ok((session, shown)) = tokio::task::spawn_blocking(rehydrate).await else { return (Vec::new(), None) };
         conversation.skills.session = session;
-        let names = shown.skills.into_iter().map(|skill| skill.name).collect();
+        for (name, _) in &shown.omitted {
+            conversation.note(SkillMove::left(name, LeaveReason::Evicted));
+        }
+        let names: Vec<String> = shown.skills.into_iter().map(|skill| skill.name).collect();
         let piece = (!shown.text.is_empty()).then(|| Piece {
             provider: PieceOrigin::Skills,
             part: RequestPart::SkillsTurn,
             text: apart(&shown.text),
+            skills: names.clone(),
         });
         (names, piece)
     }
@@ -213,19 +220,6 @@ impl Agent {
 
 /// The text in place of a load of an earlier turn: its body is shown again, or named as one that `load_skill` gives.
 const SHOWN_ABOVE: &str = "[See \"Skills in Use\" at the beginning.]";
-
-/// Returns whether a result is a skill's text, and no line that refers to it.
-fn is_load(result: &ToolResult) -> bool {
-    result.name == "load_skill" && !result.is_error && result.text.starts_with(ENVELOPE)
-}
-
-/// The beginning of a skill's envelope, up to its id.
-const ENVELOPE: &str = "<skill_context id=\"";
-
-/// Returns the id of the skill in an envelope.
-fn envelope_id(text: &str) -> Option<String> {
-    Some(text.strip_prefix(ENVELOPE)?.split_once('"')?.0.to_owned())
-}
 
 /// Leaves out the results of all calls but the last ones, and of those that loaded skills: the session believes that those
 /// are in context. Returns how many it was.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use skillcue::tools::Effect;
 use skillcue::workdir::{WorkDir, WorkFiles};
 use skillcue::{Disclosure, LoadRequest, Session, Skillcue};
 
+use super::moves::SkillMove;
 use super::providers::TurnProvider;
 use crate::model::SystemText;
 use crate::sessions::{SavedSession, SessionFile, SessionRecord, SessionsError};
@@ -23,7 +23,10 @@ pub struct Conversation {
     id: String,
     pub(super) messages: Vec<Message>,
     pub(super) skills: SkillsState,
-    loaded: Vec<String>,
+    pub(super) loaded: Vec<String>,
+    /// The skills that have come and left since the last event, and since the last line of the trace.
+    pub(super) moves: Vec<SkillMove>,
+    pub(super) traced_moves: Vec<SkillMove>,
     pub(super) turns: u64,
     pub(super) providers: Vec<TurnProvider>,
     /// The texts of providers for the instructions, in their order.
@@ -60,6 +63,8 @@ impl Conversation {
             messages: Vec::new(),
             skills: SkillsState::default(),
             loaded: Vec::new(),
+            moves: Vec::new(),
+            traced_moves: Vec::new(),
             turns: 0,
             providers: Vec::new(),
             stable: Vec::new(),
@@ -170,18 +175,9 @@ impl Conversation {
             provider: PieceOrigin::User,
             part: RequestPart::SkillsTurn,
             text: apart(&output.text),
+            skills: vec![name.to_owned()],
         });
         Ok(output.text)
-    }
-
-    /// Applies the effect of a call.
-    pub(super) fn apply(&mut self, effect: &Effect) {
-        effect.record(&mut self.skills.session);
-        if let Effect::Loaded { name, .. } = effect
-            && !self.loaded.contains(name)
-        {
-            self.loaded.push(name.clone());
-        }
     }
 
     /// Takes the skills that go with the next message because the user has loaded them.

@@ -39,6 +39,13 @@ pub enum TurnEvent<'e> {
         /// The skills, best first.
         skills: &'e [String],
     },
+    /// A skill was loaded, or has left.
+    Skill {
+        /// Its name.
+        name: &'e str,
+        /// `loaded`, or `referred` if its text was there before; `unloaded`, `expired` or `evicted` if it has left.
+        how: &'e str,
+    },
     /// Something went wrong, and the turn goes on without it.
     Problem {
         /// The part that has the problem: a context provider's name, `session` or `trace`.

@@ -79,6 +79,11 @@ impl Agent {
         hints.count += 1;
         hints.named.extend(names.iter().cloned());
         hints.new = names;
-        vec![Piece { provider: PieceOrigin::Skills, part: RequestPart::SkillsTurn, text: format!("\n\n{line}") }]
+        vec![Piece {
+            provider: PieceOrigin::Skills,
+            part: RequestPart::SkillsTurn,
+            text: format!("\n\n{line}"),
+            skills: Vec::new(),
+        }]
     }
 }

@@ -6,6 +6,7 @@ mod conversation;
 mod error;
 mod event;
 mod hints;
+mod moves;
 mod providers;
 mod request;
 mod summary;
@@ -14,6 +15,7 @@ pub use conversation::Conversation;
 pub use error::AgentError;
 pub use event::TurnEvent;
 use hints::TurnHints;
+pub use moves::SkillMove;
 pub(crate) use summary::earlier;
 
 use std::sync::Arc;
@@ -165,7 +167,9 @@ impl Agent {
             Err(AgentError::Cancelled) => Some("interrupted".to_owned()),
             Err(error) => Some(format!("no answer: {}", error.code())),
         };
+        conversation.expire(&self.skills);
         conversation.end_turn(unfinished.as_deref());
+        conversation.report_moves(hooks);
         if let Some(error) = conversation.take_trouble() {
             let message = format!("the conversation is no longer written down: {error}");
             (hooks.events)(&TurnEvent::Problem { provider: "session", message });

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
+use skillcue::disclose::{DOCUMENTATION_HEADING, DisclosedSkill};
 use skillcue::tools::{ToolDefinition, ToolOutput};
+use skillcue::{Decision, Disclosure};
 
 use super::conversation::apart;
 use super::event::shown;
@@ -133,7 +135,10 @@ pub(super) async fn before(
         stable[at] = SystemText { part: provider.stable_part(), text: context.stable };
         if !context.turn.trim().is_empty() {
             let part = context.part.unwrap_or(RequestPart::History);
-            pieces.push(Piece { provider: provider.origin(), part, text: apart(&context.turn) });
+            let shown = asked.conversation.skills.disclosure.as_ref();
+            let shown = shown.filter(|_| matches!(provider, TurnProvider::Skills(_)));
+            let skills = shown.map(bodies_shown).unwrap_or_default();
+            pieces.push(Piece { provider: provider.origin(), part, text: apart(&context.turn), skills });
         }
         let SkillsState { disclosure, files, .. } = &asked.conversation.skills;
         let disclosure = disclosure.as_ref().filter(|_| matches!(provider, TurnProvider::Skills(_)));
@@ -155,6 +160,14 @@ pub(super) async fn before(
         (hooks.events)(&TurnEvent::Problem { provider: SkillsProvider::NAME, message });
     }
     problems
+}
+
+/// Returns the skills whose bodies a disclosure shows, or refers to.
+fn bodies_shown(disclosure: &Disclosure) -> Vec<String> {
+    let is_body = |skill: &&DisclosedSkill| matches!(skill.decision, Decision::Included | Decision::Shortened);
+    let bodies =
+        disclosure.skills.iter().filter(is_body).filter(|_| disclosure.turn.starts_with(DOCUMENTATION_HEADING));
+    bodies.map(|skill| skill.name.clone()).collect()
 }
 
 /// Returns whether skills are disclosed to a conversation.

@@ -98,6 +98,8 @@ impl Agent {
         prepared: &Prepared,
         hooks: &Hooks<'_>,
     ) -> Result<ModelAnswer, ModelError> {
+        conversation.report_moves(hooks);
+        let moves = std::mem::take(&mut conversation.traced_moves);
         let Prepared { tokens, round, .. } = prepared;
         (hooks.events)(&TurnEvent::Request { turn: turn.number, round: *round, tokens: *tokens });
         turn.tokens += *tokens;
@@ -111,6 +113,7 @@ impl Agent {
             ..self.line(conversation.id(), Purpose::Answer, *tokens, asked, &answer)
         };
         line.hints = std::mem::take(&mut turn.hints.new);
+        line.moves = moves;
         line.skills_in_history = skills_in_history(&request, turn.first, self.counter()).0 as u64;
         if let Some(disclosure) = conversation.disclosure() {
             line.tier = Some(disclosure.tier.number());

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::time::written;
 use crate::model::FinishReason;
-use crate::{Message, RequestTokens};
+use crate::{Message, RequestTokens, SkillMove};
 
 /// A line of a trace: one request to a model, and its outcome.
 ///
@@ -63,6 +63,9 @@ pub struct TraceLine {
     /// The skills that a hint in this request names for the first time, because of what tools have touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
+    /// The skills that were loaded, or have left, since the last request of the conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<SkillMove>,
     /// How many tokens of the history are documentation of skills: shown or loaded in earlier turns, or loaded in this
     /// one. They are history in `tokens`, but it is skills that took them.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -153,6 +156,7 @@ impl TraceLine {
             eager: 0,
             files: Vec::new(),
             hints: Vec::new(),
+            moves: Vec::new(),
             skills_in_history: 0,
             latency_ms: 0,
             first_ms: None,

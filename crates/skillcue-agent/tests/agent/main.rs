@@ -9,6 +9,7 @@ mod hints;
 mod house;
 mod interrupted;
 mod judge;
+mod leave;
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]
 mod not_for_models;
 mod once;

@@ -14,7 +14,12 @@ pub(crate) fn about() -> About {
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    let piece = Piece { provider: PieceOrigin::Skills, part: RequestPart::SkillsTurn, text: "3 skills\n\n".to_owned() };
+    let piece = Piece {
+        provider: PieceOrigin::Skills,
+        part: RequestPart::SkillsTurn,
+        text: "3 skills\n\n".to_owned(),
+        skills: Vec::new(),
+    };
     Message::User { context: vec![piece], text: text.to_owned() }
 }
 

@@ -68,8 +68,12 @@ fn facts_in_the_conversation_are_not_repeated() {
     assert_eq!(recall(&mut provider, &said).unwrap(), TurnContext::default());
     let context = recall(&mut provider, std::slice::from_ref(&asked)).unwrap();
     assert!(context.turn.contains("ALICE"), "{context:?}");
-    let piece =
-        Piece { provider: PieceOrigin::Provider("memory".to_owned()), part: RequestPart::History, text: context.turn };
+    let piece = Piece {
+        provider: PieceOrigin::Provider("memory".to_owned()),
+        part: RequestPart::History,
+        text: context.turn,
+        skills: Vec::new(),
+    };
     let told = Message::User { context: vec![piece], text: "Who am I?".to_owned() };
     let context = recall(&mut provider, &[told, Message::assistant("Alice."), asked]).unwrap();
     assert_eq!(context, TurnContext::default(), "it was recalled before");

@@ -38,6 +38,7 @@ fn full() -> TraceLine {
         eager: 100,
         files: vec!["src/a.rs".to_owned()],
         hints: vec!["csv".to_owned()],
+        moves: Vec::new(),
         skills_in_history: 2,
         latency_ms: 250,
         first_ms: Some(20),

@@ -42,7 +42,12 @@ async fn everything_of_a_request_arrives() {
     let server = Server::with_key(KEY, |_| Reply::text("ok"));
     let system = [("one", RequestPart::System), ("", RequestPart::SkillsStable), ("two", RequestPart::SkillsStable)];
     let system = system.map(|(text, part)| SystemText { part, text: text.into() });
-    let piece = Piece { provider: PieceOrigin::Skills, part: RequestPart::SkillsTurn, text: "context\n".into() };
+    let piece = Piece {
+        provider: PieceOrigin::Skills,
+        part: RequestPart::SkillsTurn,
+        text: "context\n".into(),
+        skills: Vec::new(),
+    };
     let messages = [Message::User { context: vec![piece], text: "words".into() }];
     for api in APIS {
         let request = ModelRequest {

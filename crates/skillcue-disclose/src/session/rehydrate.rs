@@ -4,7 +4,7 @@ use serde::Serialize;
 use skillcue_catalog::Catalog;
 use skillcue_format::Tokens;
 
-use super::{Inclusion, Session, digest};
+use super::{Inclusion, LeaveReason, Session, SessionSkill, digest};
 use crate::budget::{RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
 use crate::names::sentence;
 use crate::parts::PartsWish;
@@ -61,7 +61,7 @@ impl Session {
     ) -> Rehydration {
         let mut purse = RemainingBudget::new(&budget, counter);
         let (mut text, mut skills, mut omitted, mut unnamed) = (String::new(), Vec::new(), Vec::new(), Vec::new());
-        for remembered in self.skills.iter_mut().rev().filter(|remembered| !remembered.in_context) {
+        for remembered in self.skills.iter_mut().rev().filter(|remembered| remembered.is_dropped()) {
             let mut leave = |why: String| omitted.push((remembered.name.clone(), why));
             let skill = catalog.get(&remembered.address).filter(|skill| skill.enabled() && skill.available());
             let Some(skill) = skill else {
@@ -124,6 +124,7 @@ impl Session {
             remembered.in_context = true;
             // One text, with the arguments of the last load.
             remembered.forms.clear();
+            remembered.left = None;
             let (name, decision, tokens) = (remembered.name.clone(), share.decision, share.tokens);
             skills.push(RehydratedSkill { name, decision, tokens });
         }
@@ -134,5 +135,12 @@ impl Session {
         let text = text.trim_matches('\n').to_owned();
         let tokens = counter.count(&text);
         Rehydration { text, skills, omitted, tokens }
+    }
+}
+
+impl SessionSkill {
+    /// Returns whether the host has dropped its text, and nothing else has ended its stay.
+    fn is_dropped(&self) -> bool {
+        !self.in_context && !matches!(self.left, Some(LeaveReason::Unloaded | LeaveReason::Expired))
     }
 }

@@ -2,8 +2,8 @@
 
 use skillcue_catalog::{Enablement, Source};
 use skillcue_disclose::{
-    BodySource, Budget, Bytes4, Counter, Decision, DiscloseConfig, Inclusion, MAX_REMEMBERED, Session, SessionError,
-    Tokens,
+    BodySource, Budget, Bytes4, Counter, Decision, DiscloseConfig, Inclusion, LeaveReason, MAX_REMEMBERED, Session,
+    SessionError, Tokens,
 };
 
 use crate::house::{Files, House, total, unlimited, within};
@@ -302,4 +302,42 @@ fn rehydration_of_bodies_that_are_too_long() {
     assert_eq!(back.skills.len(), 0);
     assert!(back.omitted[0].1.contains("not even its first line fits"));
     assert_eq!(back.text, "Used before, not shown again: pdf. load_skill gives one by its id.");
+}
+
+#[test]
+fn skills_leave_for_a_reason_and_only_evicted_ones_come_back() {
+    let short = "description: D.\nlifecycle: {turns: 2}\ntriggers: {keywords: [word]}";
+    let house = House::with([("a", TRIGGER, "A."), ("b", short, "B."), ("c", TRIGGER, "C.")]);
+    let mut session = Session::default();
+    session.apply(&house.show("word", &unlimited(Counter::Bytes4), Some(&session)));
+    assert!(session.expire(&house.catalog).is_empty(), "the first of two turns");
+    session.apply(&house.show("other", &unlimited(Counter::Bytes4), Some(&session)));
+    assert_eq!(session.expire(&house.catalog), ["b"]);
+    session.unloaded("a");
+    session.evicted(["c", "b", "a"]);
+    let mut session = Session::from_json(&session.to_json()).unwrap();
+    let left = |name: &str| session.remembered().find(|skill| skill.name == name).unwrap().left;
+    let expected = [LeaveReason::Unloaded, LeaveReason::Expired, LeaveReason::Evicted].map(Some);
+    assert_eq!(["a", "b", "c"].map(left), expected);
+    // All can be shown again, and rehydration shows what was dropped for room alone.
+    assert_eq!(house.show("word", &unlimited(Counter::Bytes4), Some(&session)).turn.matches(REFERENCE).count(), 0);
+    let back = session.rehydrate(Budget::default(), &house.catalog, &Files, &Bytes4);
+    assert_eq!(back.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["c"]);
+}
+
+#[test]
+fn sessions_of_other_versions_are_read() {
+    // Written before parts, forms and reasons were remembered.
+    let content = "Base directory for this skill: /pdf\n\nFirst.";
+    let mut session = Session::default();
+    session.record_load_with("pdf", "x", content);
+    let mut old: serde_json::Value = serde_json::from_str(&session.to_json()).unwrap();
+    let skill = old["skills"][0].as_object_mut().unwrap();
+    assert!(skill.get("forms").is_none() && skill.get("left").is_none(), "{skill:?}");
+    skill.remove("parts");
+    let read = Session::from_json(&old.to_string()).unwrap();
+    assert!(read.shows("pdf", "x", content, 0..content.len()) && !read.shows("pdf", "", content, 0..content.len()));
+    // Written by a version that remembers more.
+    old["skills"][0]["later"] = serde_json::json!({"a": 1});
+    assert_eq!(Session::from_json(&old.to_string()).unwrap(), read);
 }

@@ -27,9 +27,10 @@ pub(super) enum ManifestField {
     Priority,
     Requires,
     Permissions,
+    Lifecycle,
 }
 
-const FIELDS: usize = ManifestField::Permissions as usize + 1;
+const FIELDS: usize = ManifestField::Lifecycle as usize + 1;
 
 impl ManifestField {
     /// Returns the field that a key names, `-` and `_` in it being the same.
@@ -56,6 +57,7 @@ impl ManifestField {
             "priority" => ManifestField::Priority,
             "requires" => ManifestField::Requires,
             "permissions" => ManifestField::Permissions,
+            "lifecycle" => ManifestField::Lifecycle,
             _ => return None,
         })
     }

@@ -343,6 +343,14 @@ impl ClientSession {
         is_new
     }
 
+    /// Forgets a skill that was unloaded. Returns whether it was loaded.
+    pub(super) fn forget_skill(&self, name: &str) -> bool {
+        let mut loaded = lock(&self.outbox.loaded);
+        let before = loaded.len();
+        Arc::make_mut(&mut loaded).retain(|known| known != name);
+        loaded.len() < before
+    }
+
     /// Returns a label that tells this session apart from the others of this process.
     pub(super) fn label(&self) -> String {
         format!("mcp-{}-{}", std::process::id(), self.outbox.session)

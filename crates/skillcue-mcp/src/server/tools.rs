@@ -9,6 +9,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
+use skillcue::Skillcue;
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput};
 use skillcue_base::quoted;
 use tokio::sync::mpsc;
@@ -34,6 +35,15 @@ fn tool(definition: ToolDefinition) -> Tool {
     tool
 }
 
+/// Returns the tools for a client. `unload_skill` joins with the tools of a skill, whose coming is announced: with a skill
+/// that brings none, the list would change without notice.
+fn definitions(skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition> {
+    let mut definitions = skills.tools(loaded);
+    let is_usual = definitions.len() <= skills.tools(&[]).len() + 1;
+    definitions.retain(|tool| !is_usual || tool.name != "unload_skill");
+    definitions
+}
+
 fn result(output: &mut ToolOutput) -> CallToolResult {
     let content = vec![ContentBlock::text(std::mem::take(&mut output.text))];
     let mut result = if output.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
@@ -52,7 +62,7 @@ impl SkillServer {
         }
         let loaded = self.session.loaded();
         // The tools of a loaded skill may have to be evaluated first.
-        let definitions = self.unbounded(move |shared, _| shared.skillcue.tools(&loaded)).await?;
+        let definitions = self.unbounded(move |shared, _| definitions(&shared.skillcue, &loaded)).await?;
         let mut result = ListToolsResult::with_all_items(definitions.into_iter().map(tool).collect());
         if is_modern(context) {
             result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
@@ -131,6 +141,11 @@ impl SkillServer {
         };
         if let Some((name, brings_tools)) = remembered {
             self.remember(&name, brings_tools);
+        }
+        if let Some(Effect::Unloaded { name }) = &output.effect
+            && self.session.forget_skill(name)
+        {
+            self.session.tools_changed();
         }
         if is_lasting {
             self.session.texts.record(&mut output);

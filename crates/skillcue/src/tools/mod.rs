@@ -5,6 +5,7 @@ mod call;
 mod load;
 mod read;
 mod search;
+mod unload;
 
 pub use arguments::{ArgumentError, Arguments};
 pub use call::Call;
@@ -27,15 +28,24 @@ use crate::{Catalog, Error, Skill, Skillcue};
 /// Every request of every conversation pays for their definitions: names, descriptions and schemas together have at most
 /// 200 tokens, which a test counts. A schema has only types, therefore: the handlers check lengths and ranges, and say
 /// what is wrong.
-pub(crate) const BUILT_IN_TOOLS: [BuiltInTool; 3] = [load::TOOL, search::TOOL, read::TOOL];
+const BUILT_IN_TOOLS: [BuiltInTool; 3] = [load::TOOL, search::TOOL, read::TOOL];
 
-/// Returns the names of the tools that are always there.
+/// The tools that join when a skill is loaded, whichever it is.
+const JOINING_TOOLS: [BuiltInTool; 1] = [unload::TOOL];
+
+/// Returns the tools of this crate, for a session that has loaded a skill or none.
+pub(crate) fn built_in_tools(has_loaded: bool) -> impl Iterator<Item = &'static BuiltInTool> {
+    BUILT_IN_TOOLS.iter().chain(JOINING_TOOLS.iter().filter(move |_| has_loaded))
+}
+
+/// Returns the names of the tools that every catalog has: those that are always there, and those that join when any
+/// skill is loaded.
 ///
 /// ```
 /// assert!(skillcue::tools::built_in_names().any(|name| name == "load_skill"));
 /// ```
 pub fn built_in_names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN_TOOLS.iter().map(|tool| tool.name)
+    built_in_tools(true).map(|tool| tool.name)
 }
 
 /// One row of the table.
@@ -112,6 +122,11 @@ pub enum Effect {
         /// Whether it was in context before, so that only a line was returned. Its tools join all the same.
         is_known: bool,
     },
+    /// A skill has left: its tools are no longer offered, and its text may be dropped.
+    Unloaded {
+        /// The skill's name, as it was loaded.
+        name: String,
+    },
 }
 
 impl Effect {
@@ -141,6 +156,7 @@ impl Effect {
             Effect::Loaded { name, arguments, content, part, .. } => {
                 session.record_part(name, arguments, content, part.clone());
             }
+            Effect::Unloaded { name } => session.unloaded(name),
         }
     }
 }

@@ -37,6 +37,7 @@ fn a_request_has_blocks_and_two_marks() {
         provider: PieceOrigin::Provider("p".into()),
         part: RequestPart::SkillsTurn,
         text: text.into(),
+        skills: Vec::new(),
     };
     let calls = vec![
         ToolCall { id: "1".into(), name: "add".into(), arguments: "{ \"x\": 1 }".into() },

@@ -46,6 +46,7 @@ fn a_request_is_written_as_plainly_as_possible() {
         provider: PieceOrigin::Provider("p".into()),
         part: RequestPart::SkillsTurn,
         text: "context\n\n".into(),
+        skills: Vec::new(),
     };
     let calls = vec![
         ToolCall { id: "1".into(), name: "add".into(), arguments: "{ \"x\": 1 }".into() },
