@@ -33,7 +33,7 @@ fn loaded(names: &[&str]) -> Vec<String> {
 }
 
 fn names(skills: &Skillcue, of: &[&str]) -> Vec<String> {
-    skills.tools(&loaded(of)).into_iter().skip(3).map(|tool| tool.name.into_owned()).collect()
+    skills.tools(&loaded(of)).into_iter().skip(4).map(|tool| tool.name.into_owned()).collect()
 }
 
 fn call(skills: &Skillcue, name: &str, of: &[&str]) -> Option<ToolOutput> {

@@ -75,7 +75,11 @@ fn only_a_call_runs_something() {
     assert!(output.is_error, "that helper runs nothing: {}", output.text);
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\n");
     // The tools of a skill that is loaded are evaluated when they are asked for.
-    assert_eq!(skills.tools(&loaded).len(), 4, "run_skill_script, and none of the toolset, which did not start");
+    assert_eq!(
+        skills.tools(&loaded).len(),
+        5,
+        "unload_skill and run_skill_script, and none of the toolset, which did not start"
+    );
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\nstarted\n");
 
     // A thread would be seen: with a process that can become idle there is one.

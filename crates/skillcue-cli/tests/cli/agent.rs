@@ -191,7 +191,7 @@ fn walk(received: &Received) -> Reply {
     match (received.last_user().ends_with("What is 2+2?"), results.last()) {
         (true, _) => Reply::text("4"),
         (false, None) => Reply::calls([("c1", "load_skill", json!({"skill_id": "hello-extended"}))]),
-        (false, Some((_, envelope))) if envelope.starts_with("<skill_context") => {
+        (false, Some((_, answer))) if answer.contains("is in this conversation already") => {
             Reply::calls([("c2", "greeting", json!({"language": "French"}))])
         }
         (false, Some((_, greeting))) => Reply::text(format!("{greeting}, Alice!")),
@@ -220,11 +220,9 @@ fn the_walk_through() {
     assert!(first.contains("## Relevant Skill Documentation\n") && first.ends_with("Say bonjour to Alice"), "{first}");
     let documented: Vec<&&str> = names.iter().filter(|name| first.contains(&format!("### {name}\n"))).collect();
     assert_eq!(documented, [&"hello-extended"]);
-    assert!(!sent[0].tools().contains(&"greeting".to_owned()), "its tools come with the skill");
-    assert!(sent[1].tools().contains(&"greeting".to_owned()), "{:?}", sent[1].tools());
-    let envelope = talk.sandbox.command(&["load", "hello-extended", "--format", "envelope"]).output().unwrap();
-    let envelope = String::from_utf8(envelope.stdout).unwrap();
-    assert_eq!(sent[1].new_results()[0].1, envelope.strip_suffix('\n').unwrap_or(&envelope), "byte for byte");
+    assert!(sent[0].tools().contains(&"greeting".to_owned()), "its tools come with its text");
+    let load = "The skill \"hello-extended\" is in this conversation already, unchanged: follow it.";
+    assert_eq!(sent[1].new_results()[0].1, load, "its text is paid once");
     assert_eq!(sent[2].new_results()[0].1, "Bonjour");
 }
 

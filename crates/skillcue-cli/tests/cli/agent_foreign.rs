@@ -290,7 +290,7 @@ fn a_session_that_goes_on_in_a_checkout_does_not_trust_its_skill() {
         assert_eq!(run.code, Some(0), "{run}");
         talk.server.requests()[before].body["tools"].to_string()
     };
-    assert!(!tools(&[]).contains("evil-tool"), "it is loaded in this turn");
+    assert!(tools(&[]).contains("EVIL-TOOL"), "its body is shown in this turn, and its tools join");
     assert!(tools(&["--continue"]).contains("EVIL-TOOL"), "the user's own stays loaded");
     write(&talk.sandbox, "work/.agents/skills/inv");
     talk.sandbox.write("work/.agents/skills/inv/scripts/y.sh", "#!/bin/sh\n");

@@ -98,7 +98,9 @@ fn by_agent(talk: &Talk) -> bool {
 fn by_client(talk: &Talk, skill: &str, tool: &str, arguments: &Value) -> bool {
     let mut command = talk.sandbox.command(&["mcp"]);
     let mut client = Client::talk(command.env("PATH", "/usr/bin:/bin").env("SECRET", HAD));
-    client.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": skill}}));
+    if tool != "load_skill" {
+        client.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": skill}}));
+    }
     client.ask("tools/call", &json!({"name": tool, "arguments": arguments})).to_string().contains(HAD)
 }
 

@@ -401,7 +401,7 @@ fn tools_join_with_their_skill_and_leave_with_it() {
     heard.sort_by_key(|message| message["id"].is_null());
     assert_eq!(heard[0]["id"], 1);
     assert_eq!(heard[1]["method"], "notifications/tools/list_changed");
-    assert_eq!(names(&mut server)[3..], ["run_skill_script", "hello"]);
+    assert_eq!(names(&mut server)[3..], ["unload_skill", "run_skill_script", "hello"]);
     let answer = server.ask("tools/call", &json!({"name": "hello", "arguments": {"name": "Ada"}}));
     assert_eq!(answer["result"]["content"][0]["text"], "Hello, Ada!");
     assert_eq!(answer["result"]["structuredContent"]["metadata"]["in"], "mcp");
@@ -412,7 +412,7 @@ fn tools_join_with_their_skill_and_leave_with_it() {
     // With its toolset, the tool goes; the session is told.
     sandbox.write(skill, front.replace("toolsets: ['tools/index:Tools']\n", ""));
     while server.read()["method"] != "notifications/tools/list_changed" {}
-    assert_eq!(names(&mut server)[3..], ["run_skill_script"]);
+    assert_eq!(names(&mut server)[3..], ["unload_skill", "run_skill_script"]);
 }
 
 /// A sandbox whose user has configured another skillcue as a server.

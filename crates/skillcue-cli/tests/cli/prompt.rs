@@ -65,14 +65,14 @@ fn a_small_window_shortens_descriptions_and_then_drops_names() {
         (length("shortened"), length("omitted"))
     };
     assert_eq!(counts("0"), (0, 0), "zero is no limit");
-    let (shortened, omitted) = counts("25000");
+    let (shortened, omitted) = counts("13000");
     assert!(shortened > 0 && omitted == 0, "{shortened}, {omitted}");
-    let run = prompt("25000");
-    assert_eq!(run.stdout.matches("<id>").count(), 9, "every name stays: {run}");
+    let run = prompt("13000");
+    assert_eq!(run.stdout.matches("\ns").count(), 9, "every name stays: {run}");
     assert!(run.stderr.starts_with("9 skills · ") && run.stderr.ends_with(" shortened\n"), "{run}");
-    let (_, omitted) = counts("14000");
-    assert!(omitted > 0 && omitted < 9, "{omitted}");
-    let run = prompt("14000");
+    let (_, omitted) = counts("8000");
+    assert!(omitted > 0, "{omitted}");
+    let run = prompt("8000");
     assert!(run.stdout.contains(&format!("\n{omitted} more skills are not listed")), "{run}");
     let more = "a larger --window, or catalog_share below [disclose] in skillcue.toml, makes room\n";
     assert!(run.stderr.ends_with(&format!(" · {omitted} left out\n{more}")), "{run}");
@@ -80,7 +80,7 @@ fn a_small_window_shortens_descriptions_and_then_drops_names() {
     let help = sandbox.run(&["prompt", "--help"]).stdout;
     assert!(!help.contains("Every name stays") && help.contains("how many are missing"), "{help}");
     // The file says it, and the flag says it better.
-    sandbox.write("work/window.toml", "[disclose]\nwindow = 14000\n");
+    sandbox.write("work/window.toml", "[disclose]\nwindow = 8000\n");
     let configured = sandbox.isolated(&["--config", "window.toml", "prompt"]);
     assert_eq!(configured.stdout, run.stdout);
     let flag = sandbox.isolated(&["--config", "window.toml", "prompt", "--window", "0"]);
@@ -95,7 +95,7 @@ fn the_pinned_are_shortened_last() {
         let description = "Reads tables of every size, turns them into charts and says what the numbers mean. Use it.";
         sandbox.skill(&format!("work/skills/s{number}"), description);
     }
-    sandbox.write("work/pins.toml", "[disclose]\nwindow = 25000\npinned = [\"s9\"]\n");
+    sandbox.write("work/pins.toml", "[disclose]\nwindow = 18000\npinned = [\"s9\"]\n");
     let json = sandbox.isolated(&["--config", "pins.toml", "prompt", "--json"]).json();
     let shortened = json["shortened"].as_array().unwrap();
     assert!(!shortened.is_empty() && !shortened.contains(&"s9".into()), "{json}");
