@@ -198,7 +198,7 @@ impl SkillTextKeys {
 /// use skillcue_select::{SkillTextKeys, SkillVectors, VectorTable, meaning_text};
 ///
 /// let dir = tempfile::tempdir()?;
-/// for (name, does) in [("slide_decks", "Designs presentations."), ("hiking", "Plans hikes.")] {
+/// for (name, does) in [("slide-decks", "Designs presentations."), ("hiking", "Plans hikes.")] {
 ///     std::fs::create_dir(dir.path().join(name))?;
 ///     std::fs::write(dir.path().join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: {does}\n---\n"))?;
 /// }
@@ -213,7 +213,7 @@ impl SkillTextKeys {
 ///
 /// let cosines = vectors.cosines(&[1.0, 0.0]).unwrap();
 /// let nearest = cosines.nearest(3, &|_| true);
-/// assert_eq!(nearest.iter().map(|skill| catalog.all()[*skill].name()).collect::<Vec<_>>(), ["slide_decks"]);
+/// assert_eq!(nearest.iter().map(|skill| catalog.all()[*skill].name()).collect::<Vec<_>>(), ["slide-decks"]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone)]
