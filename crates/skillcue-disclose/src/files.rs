@@ -26,10 +26,9 @@ pub(crate) fn files_line(skill: &Skill, body: &str, message: &str, bodies: &dyn 
         .take(MAX_FILES)
         .collect();
     let titles: Vec<String> = files.iter().map(|(path, _)| path.replace(['/', '-', '_', '.'], " ")).collect();
-    let of = |((_, head), title): (&(&str, FileHead), &'_ String)| (title.clone(), head.text.clone());
-    let texts: Vec<(String, String)> = files.iter().zip(&titles).map(of).collect();
+    let texts = files.iter().map(|(_, head)| head.text.as_str()).zip(&titles);
     let mut sections: Vec<SectionText<'_>> =
-        texts.iter().map(|(title, text)| SectionText { title, above: "", text }).collect();
+        texts.map(|(text, title)| SectionText { title, above: "", text }).collect();
     // The body beside them: a word that it has as well tells less about a file.
     sections.push(SectionText { title: "", above: "", text: body });
     let scores = section_scores(message, &sections);

@@ -45,6 +45,8 @@ struct BodyParts<'t> {
     text: &'t str,
     outline: Outline,
     parts: Vec<BodyPart>,
+    /// The headings above each heading, outermost first.
+    above: Vec<Vec<usize>>,
     /// The cost of each part.
     costs: Vec<Tokens>,
 }
@@ -165,11 +167,23 @@ pub(crate) fn fitting_parts(
         // Then the beginning of the first section says more than none.
         return FittingParts::Undivided;
     }
-    shown = body.render(&chosen, rest, counter);
-    while shown.tokens > limit {
-        let Some(last) = added.pop() else { return FittingParts::Undivided };
-        chosen[last] = false;
-        shown = body.render(&chosen, rest, counter);
+    // With the lines between them fewer may fit: the most that do, by halves. None at all fits, which is known.
+    let (mut fits, mut over) = (0, added.len() + 1);
+    let mut tried = added.len();
+    while fits + 1 < over {
+        for (rank, at) in added.iter().enumerate() {
+            chosen[*at] = rank < tried;
+        }
+        let made = body.render(&chosen, rest, counter);
+        if made.tokens <= limit {
+            (fits, shown) = (tried, made);
+        } else {
+            over = tried;
+        }
+        tried = fits.midpoint(over);
+    }
+    for at in added.drain(fits..) {
+        chosen[at] = false;
     }
     if best > 0.0 {
         let room = |shown: &Cut| Tokens(limit.0.saturating_sub(shown.tokens.0));
@@ -227,46 +241,32 @@ impl<'t> BodyParts<'t> {
                 parts.push(BodyPart { range, heading, first, essential: is_lead && first, known });
             }
         }
-        BodyParts { text, outline, parts, costs }
+        let above = headings_above(outline.headings());
+        BodyParts { text, outline, parts, above, costs }
     }
 
     fn heading(&self, part: &BodyPart) -> Option<&Heading> {
         self.outline.headings().get(part.heading?)
     }
 
-    /// Returns the headings above one, outermost first.
-    fn above(&self, part: &BodyPart) -> Vec<usize> {
-        let headings = self.outline.headings();
-        let Some(at) = part.heading else { return Vec::new() };
-        let is_above = |other: &usize| headings[*other].range.end >= headings[at].range.end;
-        let mut level = headings[at].level;
-        let mut above: Vec<usize> = Vec::new();
-        for other in (0..at).rev().filter(is_above) {
-            if headings[other].level < level {
-                level = headings[other].level;
-                above.push(other);
-            }
-        }
-        above.reverse();
-        above
+    /// Returns the headings above that of a part, outermost first.
+    fn above(&self, part: &BodyPart) -> &[usize] {
+        part.heading.map_or(&[], |heading| &self.above[heading])
     }
 
     fn scores(&self, message: &str) -> Vec<f32> {
         let titles = |part: &BodyPart| -> String {
-            let above = self.above(part).into_iter().map(|at| &*self.outline.headings()[at].title);
+            let above = self.above(part).iter().map(|at| &*self.outline.headings()[*at].title);
             above.collect::<Vec<_>>().join(" ")
         };
         let above: Vec<String> = self.parts.iter().map(titles).collect();
-        let section = |(part, above): (&BodyPart, &'_ String)| -> (String, String, Range<usize>) {
-            let title = self.heading(part).map_or_else(String::new, |heading| heading.title.to_string());
-            (title, above.clone(), part.range.clone())
-        };
-        let sections: Vec<(String, String, Range<usize>)> = self.parts.iter().zip(&above).map(section).collect();
-        let texts: Vec<SectionText<'_>> = sections
-            .iter()
-            .map(|(title, above, range)| SectionText { title, above, text: &self.text[range.clone()] })
-            .collect();
-        section_scores(message, &texts)
+        let sections = self.parts.iter().zip(&above).map(|(part, above)| SectionText {
+            title: self.heading(part).map_or("", |heading| &heading.title),
+            above,
+            text: &self.text[part.range.clone()],
+        });
+        let sections: Vec<SectionText<'_>> = sections.collect();
+        section_scores(message, &sections)
     }
 
     /// Writes the chosen parts, and a line in place of each gap.
@@ -275,21 +275,22 @@ impl<'t> BodyParts<'t> {
         let mut gap: Vec<usize> = Vec::new();
         let mut parts: Vec<Range<usize>> = Vec::new();
         // The headings that are written, so that none is written twice.
-        let mut written: Vec<usize> = Vec::new();
+        let mut written = vec![false; self.outline.headings().len()];
         for (at, part) in self.parts.iter().enumerate() {
             if !chosen[at] {
                 gap.push(at);
                 continue;
             }
             self.close_gap(&mut gap, &mut out);
-            let mut missing = self.above(part);
-            missing.extend(part.heading.filter(|_| !part.first));
-            for above in missing.into_iter().filter(|above| !written.contains(above)).collect::<Vec<_>>() {
-                let heading = &self.outline.headings()[above];
-                let _ = write!(out, "{} {}\n\n", "#".repeat(usize::from(heading.level)), heading.title);
-                written.push(above);
+            for at in self.above(part).iter().copied().chain(part.heading.filter(|_| !part.first)) {
+                if !std::mem::replace(&mut written[at], true) {
+                    let heading = &self.outline.headings()[at];
+                    let _ = write!(out, "{} {}\n\n", "#".repeat(usize::from(heading.level)), heading.title);
+                }
             }
-            written.extend(part.heading.filter(|_| part.first));
+            if let Some(heading) = part.heading {
+                written[heading] = true;
+            }
             out.push_str(self.text[part.range.clone()].trim_end());
             out.push_str("\n\n");
             match parts.last_mut() {
@@ -363,6 +364,18 @@ impl<'t> BodyParts<'t> {
         let start = body_start(self.text);
         self.heading(part).map_or(part.range.clone(), |heading| start + heading.range.start..start + heading.range.end)
     }
+}
+
+/// Returns the headings above each heading, outermost first: at most five.
+fn headings_above(headings: &[Heading]) -> Vec<Vec<usize>> {
+    let mut open: Vec<usize> = Vec::new();
+    let above = |(at, heading): (usize, &Heading)| {
+        open.retain(|other| headings[*other].level < heading.level);
+        let above = open.clone();
+        open.push(at);
+        above
+    };
+    headings.iter().enumerate().map(above).collect()
 }
 
 /// Divides a section at blank lines that are not inside a code block, in pieces of at most `most` tokens where that is

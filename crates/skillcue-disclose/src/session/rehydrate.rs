@@ -1,5 +1,7 @@
 //! Skills shown again after the host has dropped its context, or a part of it.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use skillcue_catalog::Catalog;
 use skillcue_format::Tokens;
@@ -73,19 +75,12 @@ impl Session {
                 unnamed.extend(skill.is_for_models().then(|| skill.name()));
                 continue;
             }
-            let body = match bodies.body(skill) {
-                Ok(body) => body,
-                Err(why) => {
-                    leave(format!("it cannot be read: {why}"));
-                    continue;
-                }
-            };
-            let shown = match remembered.arguments.as_str() {
-                "" => Ok(body.clone()),
-                arguments => bodies.body_with(skill, arguments),
-            };
-            let shown = match shown {
-                Ok(shown) => shown,
+            let read = bodies.body(skill).and_then(|body| match remembered.arguments.as_str() {
+                "" => Ok((Arc::clone(&body), body)),
+                arguments => Ok((body, bodies.body_with(skill, arguments)?)),
+            });
+            let (body, shown) = match read {
+                Ok(read) => read,
                 Err(why) => {
                     leave(format!("it cannot be read: {why}"));
                     continue;

@@ -199,6 +199,18 @@ fn without_a_message_the_beginning_is_shown() {
     assert!(shown.skills[0].tokens <= Tokens(320));
 }
 
+/// Thousands of headings, of which the lines between them take most of the room.
+#[test]
+fn a_body_of_many_small_sections() {
+    let sections: Vec<String> =
+        (0..4_000).map(|at| format!("{} Title {at}\n\nword{}\n\n", "#".repeat(1 + at % 6), at % 2)).collect();
+    let body = sections.concat();
+    for limit in [100, 2_000] {
+        let shown = show(&body, "word1 please", limit, None);
+        assert!(shown.skills[0].tokens <= Tokens(limit) && shown.turn.contains("word1"), "{}", shown.turn);
+    }
+}
+
 /// Random Markdown: headings of both kinds, code, tables, lists, raw HTML, scripts without blanks.
 fn markdown() -> impl Strategy<Value = String> {
     let words = || "[a-z]{1,9}( [a-z]{1,9}){0,12}";
