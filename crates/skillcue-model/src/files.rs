@@ -244,6 +244,25 @@ pub fn remove(data_dir: &Path) -> Result<bool, SentenceModelError> {
     Ok(removed)
 }
 
+/// Returns the files of vectors in a cache directory, with their sizes: those called `vectors-…`.
+///
+/// ```
+/// let cache = tempfile::tempdir()?;
+/// std::fs::write(cache.path().join("vectors-00ff"), "12345")?;
+/// std::fs::write(cache.path().join("index"), "other")?;
+/// assert_eq!(skillcue_model::vector_files(cache.path()), [(cache.path().join("vectors-00ff"), 5)]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn vector_files(cache_dir: &Path) -> Vec<(PathBuf, u64)> {
+    let entries = cache_dir.read_dir().into_iter().flatten().filter_map(Result::ok);
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with("vectors-")));
+    let sized =
+        named.filter_map(|entry| Some((entry.path(), entry.metadata().ok().filter(fs::Metadata::is_file)?.len())));
+    let mut files: Vec<(PathBuf, u64)> = sized.collect();
+    files.sort_unstable();
+    files
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

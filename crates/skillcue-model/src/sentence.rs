@@ -10,7 +10,10 @@ use rten_tensor::{NdTensor, NdTensorView};
 use skillcue_base::binary::KeptFile;
 
 use crate::files::{NETWORK, PinnedFile, VOCABULARY};
-use crate::{DIMENSIONS, SentenceModelError, Vector, WordPiece, sections};
+use crate::{SentenceModelError, WordPiece};
+
+/// The number of dimensions of the model's vectors.
+pub const DIMENSIONS: usize = 384;
 
 /// The names of the network's inputs: the tokens, which of them count, and the part of a pair that each belongs to.
 const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
@@ -123,12 +126,6 @@ impl SentenceModel {
     pub fn embed_one(&self, text: &str) -> Result<[f32; DIMENSIONS], SentenceModelError> {
         let vector = self.vectors(&[&self.words.encode(text)])?.pop();
         vector.ok_or_else(|| SentenceModelError::Failed { reason: "it has no output".to_owned() })
-    }
-
-    /// Returns the vectors of a skill's [`sections`], as [`SectionVectors`](crate::SectionVectors) keeps them. One section
-    /// takes up to 0.1 s, so this is work for the background.
-    pub fn section_vectors(&self, summary: &str, body: &str) -> Result<Vec<Vector>, SentenceModelError> {
-        Ok(self.embed(&sections(summary, body))?.iter().map(Vector::quantized).collect())
     }
 
     /// Returns the cutter of texts into tokens.
