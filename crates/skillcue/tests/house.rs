@@ -309,7 +309,7 @@ const LAYERS: &[&[&str]] = &[
     &["skillcue-select", "skillcue-load", "skillcue-audit"],
     &["skillcue-disclose", "skillcue-registry"],
     &["skillcue"],
-    &["skillcue-exec", "skillcue-mcp"],
+    &["skillcue-exec", "skillcue-mcp", "skillcue-clients"],
     &["skillcue-toolset", "skillcue-agent"],
     &["skillcue-host"],
     &["skillcue-cli"],

@@ -1,0 +1,1 @@
+//! Hooks: what an agent sends before a prompt, and what it reads as an answer.
