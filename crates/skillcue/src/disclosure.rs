@@ -252,7 +252,11 @@ impl Skillcue {
             self.loads().load(&skill.body_file(), &request).map(|loaded| loaded.content)
         };
         let body = load("").map_err(|error| error.to_string())?;
-        if self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body)) {
+        let is_held = self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body));
+        if let Some(text) = self.stand_in.text(skill, &body, is_held) {
+            return Ok(text);
+        }
+        if is_held {
             let text = format!(
                 "The user has not allowed this skill yet. `load_skill` with the id \"{name}\" asks, and loads it."
             );

@@ -12,7 +12,7 @@ use skillcue_catalog::{Catalog, Discovery, DiscoveryState, FileError, FileListin
 use skillcue_load::{CacheStats, LoadRequest, Loaded, Loader, Outline, PlainText};
 use skillcue_select::Mode;
 
-use crate::builder::{Builder, HoldBackRule};
+use crate::builder::{Builder, HoldBackRule, StandInRule};
 use crate::index_files::IndexFiles;
 use crate::judge::Judging;
 use crate::match_cache::{DEFAULT_MATCHES, MatchCache};
@@ -50,6 +50,7 @@ pub struct Skillcue {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
+    pub(crate) stand_in: StandInRule,
     hints: Option<Hints>,
 }
 
@@ -89,6 +90,7 @@ impl Skillcue {
             providers,
             remotes,
             held: builder.held,
+            stand_in: builder.stand_in,
             hints: builder.hints,
         })
     }
