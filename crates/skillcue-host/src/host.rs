@@ -182,10 +182,8 @@ impl Host {
             return Ok(skills);
         }
         let programs = self.programs()?;
-        let mut builder = self
-            .local_builder()?
-            .tools(Arc::new(programs.script_tools()))
-            .tools(Arc::new(programs.toolset_tools()));
+        let mut builder =
+            self.local_builder()?.tools(Arc::new(programs.script_tools())).tools(Arc::new(programs.toolset_tools()));
         if let Some(model) = self.sentence_model() {
             builder = builder.sentence_model(model);
         }

@@ -245,10 +245,7 @@ impl Builder {
     /// assert!(skills.disclose("open report.pdf").turn.ends_with("pdf-tools/SKILL.md."));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn stand_in(
-        mut self,
-        text: impl Fn(&Skill, &str, bool) -> Option<String> + Send + Sync + 'static,
-    ) -> Builder {
+    pub fn stand_in(mut self, text: impl Fn(&Skill, &str, bool) -> Option<String> + Send + Sync + 'static) -> Builder {
         self.stand_in = StandInRule(Some(Arc::new(text)));
         self
     }

@@ -165,6 +165,11 @@ impl Skillcue {
         std::thread::Builder::new().name("skillcue-bodies".to_owned()).spawn(move || snapshot.index_bodies())
     }
 
+    /// Returns whether bodies count when messages are matched, or are being read for it.
+    pub fn has_indexed_bodies(&self) -> bool {
+        self.snapshot.load().has_bodies()
+    }
+
     /// Returns whether messages have been matched with the current catalog, so that no message waits for an index.
     pub fn is_indexed(&self) -> bool {
         self.snapshot.load().is_indexed()

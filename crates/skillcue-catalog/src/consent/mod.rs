@@ -72,8 +72,7 @@ pub fn may_show(skill: &Skill, gate: &dyn ConsentGate) -> bool {
     let Ok(dir) = SkillDir::open(skill.name(), &skill.dir()) else { return false };
     let subject = Subject::load(&dir);
     // All of its files are read for the question.
-    gate.knows(&subject)
-        && Question::for_skill(&dir, subject).is_ok_and(|question| gate.answer(&question).is_allowed())
+    gate.knows(&subject) && Question::for_skill(&dir, subject).is_ok_and(|question| gate.answer(&question).is_allowed())
 }
 
 /// The answer to a [`Question`].
