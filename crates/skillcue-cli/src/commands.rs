@@ -15,6 +15,7 @@ pub(crate) mod doctor;
 pub(crate) mod enable;
 pub(crate) mod eval;
 pub(crate) mod files;
+pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
@@ -83,6 +84,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Memory(args) => memory::run(args, context),
         Command::Model(args) => model::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
+        Command::Hook(args) => hook::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Watch(args) => watch::run(args, context),
