@@ -5,6 +5,7 @@ use std::io;
 use serde::Serialize;
 use skillcue::consent::ConsentError;
 use skillcue::{Diagnostic, ErrorInfo};
+use skillcue_clients::settings::SettingsError;
 use skillcue_exec::{ExecError, RunError};
 pub(crate) use skillcue_host::Excerpt;
 use skillcue_host::HostError;
@@ -183,7 +184,7 @@ macro_rules! from_library {
     };
 }
 
-from_library!(AllowError, ConsentError, ExecError, FetchError, RegistryError, RunError);
+from_library!(AllowError, ConsentError, ExecError, FetchError, RegistryError, RunError, SettingsError);
 #[cfg(feature = "agent")]
 from_library!(
     skillcue_agent::MemoryError,
