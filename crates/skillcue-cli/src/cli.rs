@@ -203,6 +203,10 @@ pub(crate) enum Command {
     Mcp(commands::mcp::Args),
     /// Answer the hook of another agent: the skills that fit, as that agent reads them
     Hook(commands::hook::Args),
+    /// Make another agent use the skills: its hook, and the MCP server
+    Connect(commands::connect::Args),
+    /// Take back what `connect` wrote, byte for byte
+    Disconnect(commands::disconnect::Args),
     /// Show skills by source, MCP servers, and what is allowed
     Status(commands::status::Args),
     /// Check the whole set-up, and report what is wrong with it

@@ -10,6 +10,7 @@ mod agent;
 mod chat;
 mod chunks;
 mod cli;
+mod clients;
 mod commands;
 mod consent;
 mod context;

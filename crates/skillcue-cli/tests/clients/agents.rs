@@ -16,7 +16,7 @@ pub(crate) struct ClientUnderTest {
     pub(crate) skills: &'static str,
     /// The settings that send it to a server of ours: paths below the home, and texts.
     pub(crate) files: fn(&str) -> Vec<(&'static str, String)>,
-    /// Further preparations of the home, with the directory of installed packages.
+    /// Further preparations of the home, with the directory in which the clients are installed.
     pub(crate) prepare: fn(&Path, &Path),
     /// The environment that sends it to a server of ours.
     pub(crate) environment: fn(&str) -> Vec<(&'static str, String)>,
@@ -178,17 +178,13 @@ pub(crate) const OPENCODE: ClientUnderTest = ClientUnderTest {
         let settings = format!("{{\n  \"provider\": {provider},\n  \"model\": \"scripted/scripted\"\n}}\n");
         vec![(".config/opencode/opencode.json", settings)]
     },
-    prepare: |home, installed| {
+    prepare: |home, clients| {
         // A home with a plugin has this package; without it, opencode installs it first and waits for the network.
-        let config = home.join(".config/opencode");
-        let version = serde_json::from_slice::<serde_json::Value>(
-            &std::fs::read(installed.join("@opencode-ai/plugin/package.json")).unwrap(),
-        )
-        .unwrap()["version"]
-            .clone();
-        let manifest = serde_json::json!({"dependencies": {"@opencode-ai/plugin": version}});
-        std::fs::write(config.join("package.json"), manifest.to_string()).unwrap();
-        std::os::unix::fs::symlink(installed, config.join("node_modules")).unwrap();
+        let (config, plugin) = (home.join(".config/opencode"), clients.join("opencode-plugin"));
+        for name in ["package.json", "package-lock.json"] {
+            std::fs::copy(plugin.join(name), config.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(plugin.join("node_modules"), config.join("node_modules")).unwrap();
     },
     environment: |_| pairs([("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")]),
     begin: &["run"],

@@ -61,7 +61,7 @@ impl ClientHome {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        (client.prepare)(&home.path(), &home.installed(client));
+        (client.prepare)(&home.path(), clients);
         home
     }
 
@@ -120,9 +120,7 @@ impl ClientHome {
 
     /// Runs our program to its end.
     pub(crate) fn skillcue(&self, arguments: &[&str]) -> FinishedProgram {
-        let program = std::env::var_os("SKILLCUE_STANDIN")
-            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_skillcue")), PathBuf::from);
-        let finished = self.finish(self.command(&program).args(arguments));
+        let finished = self.finish(self.command(Path::new(env!("CARGO_BIN_EXE_skillcue"))).args(arguments));
         assert!(finished.status.success(), "skillcue {arguments:?}: {finished:#?}");
         finished
     }
