@@ -3,10 +3,9 @@
 //!
 //! Nothing of a package is run while it is installed. The programs that are run are those of Linux on x64.
 
-use crate::process::{ChoreFailure, cargo, run, succeeds, target};
+use crate::process::{ChoreFailure, cargo, npm, run, target, write};
 use crate::test::StepOutcome;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 /// A client's package, and the version with which the tests pass.
 struct ClientPackage {
@@ -110,11 +109,10 @@ fn install(directory: &Path, client: &ClientPackage, version: Option<&str>) -> R
     if version.is_none() && std::fs::read_to_string(&stamp).ok().as_deref() == Some(&wanted) {
         return Ok(());
     }
-    let npm = npm()?;
+    let mut command = npm()?;
     std::fs::create_dir_all(&place).map_err(|error| ChoreFailure::io("create", &place, &error))?;
     write(&place.join("package.json"), "{\"private\": true}\n")?;
     println!("    installing {wanted} from npm into {}", place.display());
-    let mut command = Command::new(npm);
     command.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact"]);
     if !client.has_optional_program {
         // Terminals, clipboards and the like, which are built when they are installed.
@@ -123,19 +121,6 @@ fn install(directory: &Path, client: &ClientPackage, version: Option<&str>) -> R
     run(command.arg(&wanted).current_dir(&place))
         .map_err(|ChoreFailure(why)| ChoreFailure(format!("{} could not be installed: {why}", client.word)))?;
     write(&stamp, &wanted)
-}
-
-fn npm() -> Result<PathBuf, ChoreFailure> {
-    let npm = PathBuf::from(if cfg!(windows) { "npm.cmd" } else { "npm" });
-    if succeeds(Command::new(&npm).arg("--version")) {
-        Ok(npm)
-    } else {
-        Err(ChoreFailure::new("there is no npm on the PATH; it comes with Node, https://nodejs.org"))
-    }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), ChoreFailure> {
-    std::fs::write(path, text).map_err(|error| ChoreFailure::io("write", path, &error))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub(crate) struct ClientUnderTest {
     pub(crate) package: &'static str,
     /// The program below `node_modules`: a program of its own, or a script for Node.
     pub(crate) program: &'static str,
-    /// The folder in the home in which the client looks for skills.
+    /// The folder in the home that holds the skills.
     pub(crate) skills: &'static str,
     /// The settings that send it to a server of ours: paths below the home, and texts.
     pub(crate) files: fn(&str) -> Vec<(&'static str, String)>,
@@ -205,7 +205,7 @@ pub(crate) const QWEN: ClientUnderTest = ClientUnderTest {
     word: "qwen",
     package: "@qwen-code/qwen-code",
     program: "@qwen-code/qwen-code/cli-entry.js",
-    skills: ".qwen/skills",
+    skills: ".agents/skills",
     files: |_| {
         let settings = "{\n  \"security\": {\"auth\": {\"selectedType\": \"openai\"}}\n}\n";
         pairs([(".qwen/settings.json", settings)])
@@ -230,7 +230,7 @@ pub(crate) const COPILOT: ClientUnderTest = ClientUnderTest {
     word: "copilot",
     package: "@github/copilot",
     program: "@github/copilot-linux-x64/copilot",
-    skills: ".copilot/skills",
+    skills: ".agents/skills",
     files: |_| pairs([(".copilot/mcp-config.json", "{\n  \"mcpServers\": {}\n}\n")]),
     prepare: nothing,
     environment: |url| {
