@@ -94,8 +94,10 @@ impl ClientScene<'_> {
         self.talk.ask(&self.home, self.client, before, message)
     }
 
-    /// Returns the home before anything was connected.
+    /// Returns the home before anything was connected, of a person who has used Skillcue before: the bundled skills are
+    /// unpacked by its first command, whichever that is.
     fn connects_and_disconnects(&self) -> HomeFiles {
+        self.home.skillcue(&["list"]);
         let before = self.home.files();
         self.connect(&before);
         self.home.skillcue(&["disconnect", self.client.word, "--yes"]);
