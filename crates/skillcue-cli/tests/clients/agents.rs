@@ -60,18 +60,13 @@ fn pairs<const N: usize>(pairs: [(&'static str, &str); N]) -> Vec<(&'static str,
     pairs.map(|(name, value)| (name, value.to_owned())).to_vec()
 }
 
-/// Returns the parts between two marks, in every text of the conversation.
-fn between(received: &Received, begin: &str, end: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for part in received.parts() {
-        let mut rest = part.text().unwrap_or_default();
-        while let Some((_, after)) = rest.split_once(begin) {
-            let (inner, after) = after.split_once(end).unwrap_or((after, ""));
-            found.push(inner.to_owned());
-            rest = after;
-        }
-    }
-    found
+/// Returns the contents of the user's parts that are one element. The element's name alone is in instructions, too.
+fn elements(received: &Received, name: &str) -> Vec<String> {
+    let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
+    let parts = received.parts();
+    let texts = parts.iter().filter(|part| part.role == "user").filter_map(|part| part.text());
+    let inner = texts.filter_map(|text| text.trim().strip_prefix(&begin)?.strip_suffix(&end));
+    inner.map(str::to_owned).collect()
 }
 
 /// Claude Code: a `system` message after the user's, or a `<system-reminder>` in it.
@@ -161,7 +156,7 @@ pub(crate) const GEMINI: ClientUnderTest = ClientUnderTest {
     load_tool: "mcp_skillcue_load_skill",
     offer: ToolOffer::Listed,
     style: HookStyle::Name,
-    added: |received| between(received, "<hook_context>", "</hook_context>"),
+    added: |received| elements(received, "hook_context"),
 };
 
 /// opencode: a further part of the user's message.
@@ -222,7 +217,7 @@ pub(crate) const QWEN: ClientUnderTest = ClientUnderTest {
     load_tool: "mcp__skillcue__load_skill",
     offer: ToolOffer::Searched,
     style: HookStyle::Body,
-    added: |received| between(received, "<qwen:user-prompt-submit-context>", "</qwen:user-prompt-submit-context>"),
+    added: |received| elements(received, "qwen:user-prompt-submit-context"),
 };
 
 /// Copilot CLI: the end of the user's message, as `<system_reminder>`.
