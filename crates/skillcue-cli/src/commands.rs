@@ -9,12 +9,15 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod context;
 pub(crate) mod deny;
+pub(crate) mod disconnect;
 pub(crate) mod doctor;
 pub(crate) mod enable;
 pub(crate) mod eval;
 pub(crate) mod files;
+pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
@@ -83,6 +86,9 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Memory(args) => memory::run(args, context),
         Command::Model(args) => model::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
+        Command::Hook(args) => hook::run(args, context),
+        Command::Connect(args) => connect::run(args, context),
+        Command::Disconnect(args) => disconnect::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Watch(args) => watch::run(args, context),

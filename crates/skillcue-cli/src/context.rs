@@ -85,14 +85,24 @@ impl Context {
             return Ok(host);
         }
         let environment = Environment::new(std::env::current_dir().ok(), std::env::vars_os().collect())?;
-        let options = HostOverrides {
+        Ok(self.host.get_or_init(|| Host::open(environment, self.overrides())))
+    }
+
+    /// Returns an assembly of its own for the hook of another agent, which works in `cwd`.
+    pub(crate) fn hook_host(&self, cwd: Option<PathBuf>) -> Result<Host, CliError> {
+        let cwd = cwd.filter(|dir| dir.is_dir()).or_else(|| std::env::current_dir().ok());
+        let environment = Environment::new(cwd, std::env::vars_os().collect())?;
+        Ok(Host::open(environment, HostOverrides { no_bundled: true, ..self.overrides() }))
+    }
+
+    fn overrides(&self) -> HostOverrides {
+        HostOverrides {
             skills_dirs: self.global.skills_dir.clone(),
             config: self.global.config.clone(),
             isolated: self.global.isolated,
             no_cache: self.global.no_cache,
-            consent: None,
-        };
-        Ok(self.host.get_or_init(|| Host::open(environment, options)))
+            ..HostOverrides::default()
+        }
     }
 
     /// Changes the builder of the skills. To be called before the first use of the skills.

@@ -31,6 +31,7 @@ mod verify;
 mod writer_lock;
 
 pub use candidate::{Auditor, StagedItem};
+pub use diff::unified;
 pub use disk::{Disk, DiskStep, Seam};
 pub use entries::InstalledItem;
 pub use error::RegistryError;

@@ -189,6 +189,7 @@ const RULES: &[Rule] = &[
             "skillcue-agent/src/sessions/",
             "skillcue-agent/src/trace/",
             "skillcue-cli/src/commands/doctor/machine.rs",
+            "skillcue-clients/src/hook/session.rs",
             "skillcue-mcp/src/host/cache.rs",
             "skillcue-model/src/install_tests.rs",
             "skillcue-model/src/store.rs",

@@ -28,6 +28,7 @@ mod eval;
 mod far_server;
 mod files;
 mod global;
+mod hook;
 #[cfg(feature = "agent")]
 mod judge;
 mod lint;

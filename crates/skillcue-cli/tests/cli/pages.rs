@@ -35,6 +35,7 @@ pages! {
     eval: "docs/reference/eval.md",
     format: "docs/reference/format.md",
     installing: "docs/reference/installing.md",
+    hook: "docs/reference/hook.md",
     json: "docs/reference/json.md",
     matching: "docs/reference/matching.md",
     mcp: "docs/reference/mcp.md",
