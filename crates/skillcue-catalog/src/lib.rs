@@ -63,8 +63,6 @@ pub use enablement::Enablement;
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use remote::RemoteSkill;
 pub use skill::{Location, Skill, SkillFile, SkillSummary};
-#[doc(hidden)]
-pub use skill_dir::Backend;
 pub use skill_dir::{
     DirectoryEntry, EntryKind, EntryMetadata, FileError, FileListing, FileStamp, GapReason, ListedFile, OpenedFile,
     SecurityReason, SkillDir, SkillTree, SkipReason, Skipped, StampPath, StopReason, Stopped, TreeEntry, TreeGap,

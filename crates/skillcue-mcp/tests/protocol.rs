@@ -370,13 +370,10 @@ async fn an_entry_follows_its_files() {
     write(tmp.path(), "pdf/SKILL.md", "---\nname: pdf\ndescription: Newer.\n---\n");
     let after = client.request("skills/get", uri).await;
     assert_eq!(after["skill"]["frontmatter"]["description"], "Newer.");
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("/etc/passwd", tmp.path().join("pdf/out")).unwrap();
-        let error = client.refused("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
-        let said = "\"out\" is a link that leads out of the skill";
-        assert!(error["message"].as_str().unwrap().contains(said), "{error}");
-    }
+    std::os::unix::fs::symlink("/etc/passwd", tmp.path().join("pdf/out")).unwrap();
+    let error = client.refused("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
+    let said = "\"out\" is a link that leads out of the skill";
+    assert!(error["message"].as_str().unwrap().contains(said), "{error}");
 }
 
 #[tokio::test]

@@ -33,11 +33,11 @@ mod writer_lock;
 
 pub use candidate::{Auditor, StagedItem};
 pub use diff::unified;
-pub use disk::{Disk, DiskStep, Seam};
+pub use disk::{Disk, DiskStep};
 pub use entries::InstalledItem;
 pub use error::RegistryError;
 pub use fetch::{Exceeded, FetchError, Fetched, GitProgram, Refusal, fetch};
-pub use install::{InstallChange, InstallOptions, InstallProgress, InstallReport, InstallStep, MissingItem};
+pub use install::{InstallChange, InstallOptions, InstallReport, MissingItem};
 pub use limits::{FetchEvent, FetchLimits, FetchProgress};
 pub use links::{LinkChange, SkillLink};
 pub use location::{InstallableKind, RegistryLocation};
