@@ -192,7 +192,7 @@ const RULES: &[Rule] = &[
             "skillcue-clients/src/hook/session.rs",
             "skillcue-mcp/src/host/cache.rs",
             "skillcue-model/src/install_tests.rs",
-            "skillcue-model/src/store.rs",
+            "skillcue-model/src/files.rs",
             "skillcue-registry/src/fetch/git/process.rs",
             "skillcue-registry/src/staging.rs",
             "skillcue-toolset/src/measure.rs",
