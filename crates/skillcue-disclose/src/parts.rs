@@ -12,13 +12,15 @@ use skillcue_load::{Heading, Outline};
 use skillcue_select::{SectionText, section_scores};
 
 use crate::TokenCounter;
-use crate::budget::loadable_part;
+use crate::advice::loadable_part;
 use crate::cut::{Cut, Fence, LinesWithEnds, body_start, cut};
 
 /// A section that scores less than this share of the best one is left out, even if there is room.
 const MIN_SHARE: f32 = 0.2;
 /// A section of over this share of the limit is divided at blank lines.
 const MAX_SHARE: usize = 3;
+/// The fewest parts of which some can be chosen.
+const MIN_PARTS: usize = 3;
 /// How many sections a line names in place of what is left out.
 const MAX_NAMED: usize = 6;
 /// How often a part is tried in the room that is left at the end.
@@ -64,16 +66,62 @@ struct BodyParts<'t> {
 /// assert!(part.tokens <= Tokens(60));
 /// ```
 pub fn shorten_for(message: &str, text: &str, limit: Tokens, name: &str, counter: &dyn TokenCounter) -> Option<Cut> {
-    let tokens = counter.count(text);
-    if tokens <= limit {
-        let parts = std::iter::once(0..text.len()).collect();
-        return Some(Cut { text: text.to_owned(), tokens, shown: text.len(), parts });
+    if counter.count(text) <= limit {
+        return Some(whole(text, counter));
     }
     let wish = PartsWish { message, rest: &loadable_part(name), ..PartsWish::default() };
     match fitting_parts(text, &wish, limit, counter) {
         FittingParts::Shown(parts) => Some(parts),
         FittingParts::Known | FittingParts::Undivided => cut(text, limit, name, counter),
     }
+}
+
+/// Returns the parts of a skill's text that a conversation does not have yet, in at most `limit` tokens: those that fit the
+/// message first. `known` are the ranges that it has. Each call with what the ones before have shown gives more of the
+/// text, until all of it was shown; then `None`.
+///
+/// ```
+/// use skillcue_disclose::{Bytes4, Tokens, rest_for};
+///
+/// let filler = "Much more to read here.\n".repeat(20);
+/// let text = format!("Reads files.\n\n# Merge\n\n{filler}\n# Forms\n\nFill them in.\n\n# Limits\n\n{filler}");
+/// let first = rest_for("fill in a form", &text, &[], Some(Tokens(100)), "pdf", &Bytes4).unwrap();
+/// assert!(first.text.contains("Fill them in.") && first.tokens <= Tokens(100));
+/// let rest = rest_for("fill in a form", &text, &first.parts, None, "pdf", &Bytes4).unwrap();
+/// assert!(rest.text.contains("# Limits") && !rest.text.contains("Fill them in."));
+/// ```
+pub fn rest_for(
+    message: &str,
+    text: &str,
+    known: &[Range<usize>],
+    limit: Option<Tokens>,
+    name: &str,
+    counter: &dyn TokenCounter,
+) -> Option<Cut> {
+    let limit = limit.unwrap_or(NO_LIMIT);
+    if known.is_empty() && counter.count(text) <= limit {
+        return Some(whole(text, counter));
+    }
+    let rest = loadable_part(name);
+    match fitting_parts(text, &PartsWish { message, known, rest: &rest, all: true, wanted: &[] }, limit, counter) {
+        FittingParts::Shown(parts) => Some(parts),
+        FittingParts::Known => None,
+        FittingParts::Undivided => {
+            // Not even a block fits: the beginning of what is unknown.
+            let start = known.iter().filter(|range| range.start == 0).map(|range| range.end).max().unwrap_or(0);
+            let mut beginning = cut(text.get(start..)?, limit, name, counter)?;
+            beginning.parts.iter_mut().for_each(|part| *part = part.start + start..part.end + start);
+            Some(beginning)
+        }
+    }
+}
+
+/// A limit that no text reaches, and to which costs can be added.
+const NO_LIMIT: Tokens = Tokens(usize::MAX / 4);
+
+fn whole(text: &str, counter: &dyn TokenCounter) -> Cut {
+    let parts = std::iter::once(0..text.len()).collect();
+    Cut { text: text.to_owned(), tokens: counter.count(text), shown: text.len(), parts }
 }
 
 /// The wishes that decide which parts of a text are shown.
@@ -87,6 +135,8 @@ pub(crate) struct PartsWish<'a> {
     pub(crate) wanted: &'a [Range<usize>],
     /// The sentence about how to get the rest.
     pub(crate) rest: &'a str,
+    /// Whether parts that fit little are shown, too, as long as there is room.
+    pub(crate) all: bool,
 }
 
 /// The parts of a text that fit a message.
@@ -122,7 +172,7 @@ pub(crate) fn fitting_parts(
 ) -> FittingParts {
     let rest = wish.rest;
     let body = BodyParts::of(text, wish, limit, counter);
-    if body.parts.len() < 3 {
+    if body.parts.len() < MIN_PARTS && (wish.known.is_empty() || !wish.all) {
         return FittingParts::Undivided;
     }
     let is_wanted = |part: &BodyPart| f32::from(u8::from(within(wish.wanted, &part.range)));
@@ -131,11 +181,11 @@ pub(crate) fn fitting_parts(
         _ => body.parts.iter().map(is_wanted).collect(),
     };
     let best = scores.iter().copied().fold(0.0, f32::max);
-    if best == 0.0 && !wish.known.is_empty() {
+    if best == 0.0 && !wish.known.is_empty() && !wish.all {
         return FittingParts::Known;
     }
-    let mut order: Vec<usize> =
-        (0..body.parts.len()).filter(|at| best == 0.0 || scores[*at] >= MIN_SHARE * best).collect();
+    let least = if wish.all { 0.0 } else { MIN_SHARE * best };
+    let mut order: Vec<usize> = (0..body.parts.len()).filter(|at| scores[*at] >= least).collect();
     order.retain(|at| !body.parts[*at].known);
     if best > 0.0 {
         order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
@@ -165,7 +215,8 @@ pub(crate) fn fitting_parts(
     }
     if best == 0.0 && added.is_empty() {
         // Then the beginning of the first section says more than none.
-        return FittingParts::Undivided;
+        let is_over = body.parts.iter().all(|part| part.known || text[part.range.clone()].trim().is_empty());
+        return if is_over { FittingParts::Known } else { FittingParts::Undivided };
     }
     // With the lines between them fewer may fit: the most that do, by halves. None at all fits, which is known.
     let (mut fits, mut over) = (0, added.len() + 1);
@@ -242,7 +293,47 @@ impl<'t> BodyParts<'t> {
             }
         }
         let above = headings_above(outline.headings());
-        BodyParts { text, outline, parts, above, costs }
+        let mut body = BodyParts { text, outline, parts, above, costs };
+        // A text that cannot be divided is shown from its beginning on.
+        if wish.all || body.parts.len() >= MIN_PARTS {
+            body.split_at_known(wish, counter);
+        }
+        body
+    }
+
+    /// Divides parts of which a piece is in context already: the text may have been divided by another limit then.
+    fn split_at_known(&mut self, wish: &PartsWish<'_>, counter: &dyn TokenCounter) {
+        let edges = |part: &BodyPart| -> Vec<usize> {
+            let inside = |edge: &usize| part.range.start < *edge && *edge < part.range.end;
+            let edges = wish.known.iter().flat_map(|known| [known.start, known.end]);
+            let mut edges: Vec<usize> = edges.filter(inside).filter(|edge| self.text.is_char_boundary(*edge)).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            edges
+        };
+        let splits: Vec<Vec<usize>> = self.parts.iter().map(edges).collect();
+        if splits.iter().all(Vec::is_empty) {
+            return;
+        }
+        let whole = std::mem::take(&mut self.parts).into_iter().zip(std::mem::take(&mut self.costs)).zip(splits);
+        for ((part, cost), edges) in whole {
+            if edges.is_empty() {
+                self.parts.push(part);
+                self.costs.push(cost);
+                continue;
+            }
+            let starts = [part.range.start].into_iter().chain(edges.iter().copied());
+            for (start, end) in starts.zip(edges.iter().copied().chain([part.range.end])) {
+                let first = part.first && start == part.range.start;
+                self.costs.push(counter.count(&self.text[start..end]));
+                self.parts.push(BodyPart {
+                    range: start..end,
+                    first,
+                    known: wish.knows(&(start..end)),
+                    ..part.clone()
+                });
+            }
+        }
     }
 
     fn heading(&self, part: &BodyPart) -> Option<&Heading> {
@@ -301,7 +392,11 @@ impl<'t> BodyParts<'t> {
         self.close_gap(&mut gap, &mut out);
         let sections = |is: &dyn Fn(usize) -> bool| (0..chosen.len()).filter(|at| is(*at)).count();
         let (kept, all) = (sections(&|at| chosen[at] || self.parts[at].known), chosen.len());
-        let _ = write!(out, "[Shortened: {kept} of {all} parts shown. {rest}]");
+        if kept < all || self.parts.iter().all(|part| !part.known) {
+            let _ = write!(out, "[Shortened: {kept} of {all} parts shown. {rest}]");
+        } else {
+            out.truncate(out.trim_end().len());
+        }
         let tokens = counter.count(&out);
         let shown = parts.iter().map(ExactSizeIterator::len).sum();
         Cut { text: out, tokens, shown, parts }

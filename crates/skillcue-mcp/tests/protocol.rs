@@ -639,7 +639,7 @@ impl ToolProvider for Odd {
             name,
             arguments: String::new(),
             content: "".into(),
-            part: 0..0,
+            parts: vec![0..0],
             files,
             is_known: false,
         });

@@ -133,6 +133,8 @@ pub struct DiscloseSection {
     pub max_total_tokens: Option<usize>,
     /// The limit for the tokens of one skill's documentation.
     pub max_per_skill_tokens: Option<usize>,
+    /// The limit for the tokens of one load by a model.
+    pub max_load_tokens: Option<usize>,
     /// The model's context window.
     pub window: Option<usize>,
     /// The share of the window that a list of skills may take.
@@ -175,6 +177,7 @@ impl DiscloseSection {
         self.max_all_skills = higher.max_all_skills.or(self.max_all_skills);
         self.max_total_tokens = higher.max_total_tokens.or(self.max_total_tokens);
         self.max_per_skill_tokens = higher.max_per_skill_tokens.or(self.max_per_skill_tokens);
+        self.max_load_tokens = higher.max_load_tokens.or(self.max_load_tokens);
         self.window = higher.window.or(self.window);
         self.catalog_share = higher.catalog_share.or(self.catalog_share);
         self.eagerness = higher.eagerness.or(self.eagerness);
@@ -201,6 +204,7 @@ impl DiscloseSection {
             max_all_skills: self.max_all_skills.unwrap_or(usual.max_all_skills),
             max_total_tokens: limit(self.max_total_tokens, usual.max_total_tokens),
             max_per_skill_tokens: limit(self.max_per_skill_tokens, usual.max_per_skill_tokens),
+            max_load_tokens: limit(self.max_load_tokens, usual.max_load_tokens),
             counter: self.counter.unwrap_or(usual.counter),
             window: self.window.map_or(usual.window, Tokens),
             catalog_share: self.catalog_share.unwrap_or(usual.catalog_share),
