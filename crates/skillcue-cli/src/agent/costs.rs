@@ -16,6 +16,8 @@ pub(crate) struct CostRow {
     pub(crate) label: String,
     pub(crate) requests: u64,
     pub(crate) parts: RequestTokens,
+    /// Tokens that repeat the request before.
+    pub(crate) repeated: u64,
     /// Tokens as the provider counts them.
     pub(crate) input: u64,
     pub(crate) output: u64,
@@ -29,6 +31,7 @@ impl CostRow {
             label: label.into(),
             requests: sum.requests,
             parts: sum.tokens,
+            repeated: sum.repeated,
             input: sum.input,
             output: sum.output,
             cached: sum.cached,
@@ -49,12 +52,12 @@ pub(crate) fn pages(head: &str, rows: &[CostRow], total: &CostSum, columns: usiz
     format!("{table}\n{}\n{}\n", chart(rows, columns), saved(total))
 }
 
-const HEADS: [&str; 11] =
-    ["REQUESTS", "SYSTEM", "STABLE", "SKILLS", "TOOLS", "HISTORY", "TOTAL", "IN", "OUT", "CACHED", "TIME"];
+const HEADS: [&str; 12] =
+    ["REQUESTS", "SYSTEM", "STABLE", "SKILLS", "TOOLS", "HISTORY", "TOTAL", "REPEATED", "IN", "OUT", "CACHED", "TIME"];
 
 /// Returns a table with a row for each, and their sum below if there are several.
 fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
-    let mut cells: Vec<[String; 12]> = rows.iter().map(CostRow::cells).collect();
+    let mut cells: Vec<[String; 13]> = rows.iter().map(CostRow::cells).collect();
     if rows.len() > 1 {
         cells.push(total.cells());
     }
@@ -79,7 +82,7 @@ fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
 }
 
 impl CostRow {
-    fn cells(&self) -> [String; 12] {
+    fn cells(&self) -> [String; 13] {
         let RequestTokens { system, skills_stable, skills_turn, tools, history } = self.parts;
         [
             self.label.clone(),
@@ -90,6 +93,7 @@ impl CostRow {
             thousands(tools),
             thousands(history),
             thousands(self.parts.total()),
+            thousands(self.repeated),
             thousands(self.input),
             thousands(self.output),
             thousands(self.cached),
@@ -200,7 +204,16 @@ mod tests {
     fn row(label: &str, parts: [u64; 5]) -> CostRow {
         let [system, skills_stable, skills_turn, tools, history] = parts;
         let parts = RequestTokens { system, skills_stable, skills_turn, tools, history };
-        CostRow { label: label.into(), requests: 1, parts, input: 1234, output: 5, cached: 0, latency_ms: 1_250 }
+        CostRow {
+            label: label.into(),
+            requests: 1,
+            parts,
+            repeated: 7,
+            input: 1234,
+            output: 5,
+            cached: 0,
+            latency_ms: 1_250,
+        }
     }
 
     fn plain(text: &str) -> String {
