@@ -30,6 +30,7 @@ mod name_groups;
 mod names;
 mod parts;
 mod report;
+mod rest;
 mod session;
 mod shortlist;
 mod situation;
@@ -44,8 +45,9 @@ pub use counter::{Bytes4, Characters4, Counter, CounterError, Segment, TokenCoun
 pub use cut::{Cut, cut};
 pub use discloser::{Discloser, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
-pub use parts::{rest_for, shorten_for};
+pub use parts::shorten_for;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
+pub use rest::rest_for;
 pub use session::{
     Inclusion, LeaveReason, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill,
     ShownForm,
