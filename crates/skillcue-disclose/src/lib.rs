@@ -30,6 +30,7 @@ mod name_groups;
 mod names;
 mod parts;
 mod report;
+mod rest;
 mod session;
 mod shortlist;
 mod situation;
@@ -46,6 +47,7 @@ pub use discloser::{Discloser, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
 pub use parts::{rest_for, shorten_for};
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
+pub use rest::rest_for;
 pub use session::{
     Inclusion, LeaveReason, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill,
     ShownForm,

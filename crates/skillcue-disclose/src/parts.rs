@@ -76,50 +76,8 @@ pub fn shorten_for(message: &str, text: &str, limit: Tokens, name: &str, counter
     }
 }
 
-/// Returns the parts of a skill's text that a conversation does not have yet, in at most `limit` tokens: those that fit the
-/// message first. `known` are the ranges that it has. Each call with what the ones before have shown gives more of the
-/// text, until all of it was shown; then `None`.
-///
-/// ```
-/// use skillcue_disclose::{Bytes4, Tokens, rest_for};
-///
-/// let filler = "Much more to read here.\n".repeat(20);
-/// let text = format!("Reads files.\n\n# Merge\n\n{filler}\n# Forms\n\nFill them in.\n\n# Limits\n\n{filler}");
-/// let first = rest_for("fill in a form", &text, &[], Some(Tokens(100)), "pdf", &Bytes4).unwrap();
-/// assert!(first.text.contains("Fill them in.") && first.tokens <= Tokens(100));
-/// let rest = rest_for("fill in a form", &text, &first.parts, None, "pdf", &Bytes4).unwrap();
-/// assert!(rest.text.contains("# Limits") && !rest.text.contains("Fill them in."));
-/// ```
-pub fn rest_for(
-    message: &str,
-    text: &str,
-    known: &[Range<usize>],
-    limit: Option<Tokens>,
-    name: &str,
-    counter: &dyn TokenCounter,
-) -> Option<Cut> {
-    let limit = limit.unwrap_or(NO_LIMIT);
-    if known.is_empty() && counter.count(text) <= limit {
-        return Some(whole(text, counter));
-    }
-    let rest = loadable_part(name);
-    match fitting_parts(text, &PartsWish { message, known, rest: &rest, all: true, wanted: &[] }, limit, counter) {
-        FittingParts::Shown(parts) => Some(parts),
-        FittingParts::Known => None,
-        FittingParts::Undivided => {
-            // Not even a block fits: the beginning of what is unknown.
-            let start = known.iter().filter(|range| range.start == 0).map(|range| range.end).max().unwrap_or(0);
-            let mut beginning = cut(text.get(start..)?, limit, name, counter)?;
-            beginning.parts.iter_mut().for_each(|part| *part = part.start + start..part.end + start);
-            Some(beginning)
-        }
-    }
-}
-
-/// A limit that no text reaches, and to which costs can be added.
-const NO_LIMIT: Tokens = Tokens(usize::MAX / 4);
-
-fn whole(text: &str, counter: &dyn TokenCounter) -> Cut {
+/// Returns a text as a cut that leaves nothing out.
+pub(crate) fn whole(text: &str, counter: &dyn TokenCounter) -> Cut {
     let parts = std::iter::once(0..text.len()).collect();
     Cut { text: text.to_owned(), tokens: counter.count(text), shown: text.len(), parts }
 }
@@ -215,8 +173,7 @@ pub(crate) fn fitting_parts(
     }
     if best == 0.0 && added.is_empty() {
         // Then the beginning of the first section says more than none.
-        let is_over = body.parts.iter().all(|part| part.known || text[part.range.clone()].trim().is_empty());
-        return if is_over { FittingParts::Known } else { FittingParts::Undivided };
+        return if body.is_known() { FittingParts::Known } else { FittingParts::Undivided };
     }
     // With the lines between them fewer may fit: the most that do, by halves. None at all fits, which is known.
     let (mut fits, mut over) = (0, added.len() + 1);
@@ -250,7 +207,7 @@ pub(crate) fn fitting_parts(
     let is_text = |(chosen, part): (&bool, &BodyPart)| *chosen && !text[part.range.clone()].trim().is_empty();
     if chosen.iter().zip(&body.parts).any(is_text) {
         FittingParts::Shown(shown)
-    } else if wish.known.is_empty() {
+    } else if wish.known.is_empty() || wish.all && !body.is_known() {
         FittingParts::Undivided
     } else {
         FittingParts::Known
@@ -336,6 +293,11 @@ impl<'t> BodyParts<'t> {
         }
     }
 
+    /// Returns whether all of it is in context already, but for blank lines.
+    fn is_known(&self) -> bool {
+        self.parts.iter().all(|part| part.known || self.text[part.range.clone()].trim().is_empty())
+    }
+
     fn heading(&self, part: &BodyPart) -> Option<&Heading> {
         self.outline.headings().get(part.heading?)
     }
@@ -382,8 +344,11 @@ impl<'t> BodyParts<'t> {
             if let Some(heading) = part.heading {
                 written[heading] = true;
             }
-            out.push_str(self.text[part.range.clone()].trim_end());
-            out.push_str("\n\n");
+            let own = self.text[part.range.clone()].trim_end();
+            if !own.is_empty() {
+                out.push_str(own);
+                out.push_str("\n\n");
+            }
             match parts.last_mut() {
                 Some(last) if last.end == part.range.start => last.end = part.range.end,
                 _ => parts.push(part.range.clone()),

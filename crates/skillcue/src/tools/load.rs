@@ -79,7 +79,10 @@ fn load(
     Ok(output)
 }
 
-/// What decides which parts of a text a load returns.
+/// The smallest limit for the tokens of a load: there is room for a line and for the one that says how to load more.
+const MIN_LOAD: Tokens = Tokens(100);
+
+/// The conditions that decide which parts of a text a load returns.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LoadScope<'s> {
     /// The record of what the conversation has been shown.
@@ -142,7 +145,7 @@ impl LoadScope<'_> {
         let PlainText { content, part } = plain;
         let whole = content.get(part.clone()).unwrap_or_default();
         let counter = skills.counter();
-        let limit = self.limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit));
+        let limit = self.limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit.max(MIN_LOAD)));
         // Arguments move places: then parts cannot be told apart from those in context.
         let Some(before) = whole.strip_suffix(&*loaded.content).map(str::len) else {
             let short = limit.and_then(|limit| shorten_for(self.message, &loaded.content, limit, id, counter));
