@@ -45,7 +45,7 @@ pub use counter::{Bytes4, Characters4, Counter, CounterError, Segment, TokenCoun
 pub use cut::{Cut, cut};
 pub use discloser::{Discloser, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
-pub use parts::{rest_for, shorten_for};
+pub use parts::shorten_for;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
 pub use rest::rest_for;
 pub use session::{

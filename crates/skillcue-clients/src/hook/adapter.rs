@@ -162,6 +162,20 @@ impl HookAdapter {
         ADAPTERS.iter().map(|adapter| adapter.client)
     }
 
+    /// Returns the events at which a connected client calls the hook: before a prompt, after a call of a tool, at the start of
+    /// a session, and before its context is compacted.
+    ///
+    /// ```
+    /// use skillcue_clients::Client;
+    /// use skillcue_clients::hook::HookAdapter;
+    ///
+    /// let events: Vec<&str> = HookAdapter::of(Client::Gemini).unwrap().events().collect();
+    /// assert_eq!(events, ["BeforeAgent", "AfterTool", "SessionStart", "PreCompress"]);
+    /// ```
+    pub fn events(&self) -> impl Iterator<Item = &'static str> {
+        [self.prompt, self.after_tool, self.start].into_iter().chain(self.compaction.first().copied())
+    }
+
     /// Returns whether the client lists a skill itself, because it is in one of the folders that the client reads.
     pub fn lists(&self, skill: &Skill) -> bool {
         let [user, project] = self.listed;

@@ -9,12 +9,13 @@ use super::plugin::plugin;
 use super::server::{SERVER, allow_rules, server_entry, servers_key};
 use super::{ClientFolders, Launch, ServerReach, SettingsEntry, SettingsError, SettingsFile, SettingsFormat, toml};
 use crate::Client;
+use crate::hook::HookAdapter;
 
 /// A part of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionPart {
-    /// The hook that the client calls before a prompt.
+    /// The hook that the client calls before a prompt, and at a few other events.
     Hook,
     /// The MCP server that the client starts.
     Mcp,
@@ -104,40 +105,40 @@ impl Connector {
             key: SERVER,
             value: server_entry(client, &ServerReach::Program(self.launch.clone())),
         });
-        let grouped = |event: &'static str, timeout: u64| {
-            let command = self.launch.hook_command(client);
-            hook(SettingsEntry::Hook {
-                path: vec!["hooks", event],
-                client,
-                hook: json!({"type": "command", "command": command, "timeout": timeout}),
-                is_grouped: true,
-            })
+        let command = self.launch.hook_command(client);
+        let called = match client {
+            Client::Copilot => json!({"type": "command", "bash": command, "timeoutSec": HOOK_SECONDS}),
+            // In milliseconds, as nowhere else.
+            Client::Gemini => json!({"type": "command", "command": command, "timeout": HOOK_SECONDS * 1000}),
+            _ => json!({"type": "command", "command": command, "timeout": HOOK_SECONDS}),
         };
-        let prompt = || grouped("UserPromptSubmit", HOOK_SECONDS);
+        let events = HookAdapter::of(client).into_iter().flat_map(HookAdapter::events);
+        let hooks = events.map(|event| {
+            let is_grouped = client != Client::Copilot;
+            hook(SettingsEntry::Hook { path: vec!["hooks", event], client, hook: called.clone(), is_grouped })
+        });
         Ok(match client {
             Client::Claude => {
                 // A project's shared file would carry one person's paths to all others.
                 let settings = if self.folders.project.is_some() { "settings.local.json" } else { "settings.json" };
                 let rule = |text| server(SettingsEntry::Text { path: vec!["permissions", "allow"], text });
                 let rules = allow_rules().into_iter().map(rule);
-                let entries = [prompt()].into_iter().chain(rules).collect();
-                vec![json(at(settings), entries), json(self.folders.claude_servers.clone(), vec![member])]
+                vec![
+                    json(at(settings), hooks.chain(rules).collect()),
+                    json(self.folders.claude_servers.clone(), vec![member]),
+                ]
             }
             Client::Codex => {
-                let (config, hooks) = (at("config.toml"), at("hooks.json"));
+                let (config, own) = (at("config.toml"), at("hooks.json"));
                 // Two places for hooks in one folder are one too many: Codex warns of it.
                 let has_table = std::fs::read_to_string(&config).is_ok_and(|text| toml::has(&text, "hooks"));
-                if has_table && !hooks.exists() {
-                    vec![file(config, SettingsFormat::Toml, vec![prompt(), member])]
+                if has_table && !own.exists() {
+                    vec![file(config, SettingsFormat::Toml, hooks.chain([member]).collect())]
                 } else {
-                    vec![json(hooks, vec![prompt()]), file(config, SettingsFormat::Toml, vec![member])]
+                    vec![json(own, hooks.collect()), file(config, SettingsFormat::Toml, vec![member])]
                 }
             }
-            Client::Gemini => {
-                // In milliseconds, as nowhere else.
-                vec![json(at("settings.json"), vec![grouped("BeforeAgent", HOOK_SECONDS * 1000), member])]
-            }
-            Client::Qwen => vec![json(at("settings.json"), vec![prompt(), member])],
+            Client::Gemini | Client::Qwen => vec![json(at("settings.json"), hooks.chain([member]).collect())],
             Client::Opencode => {
                 let whole = hook(SettingsEntry::Whole { text: plugin(&self.launch) });
                 let dir = self.folders.project.as_deref().unwrap_or(&self.folders.opencode);
@@ -148,14 +149,8 @@ impl Connector {
             }
             Client::Copilot => {
                 let version = SettingsEntry::Member { path: Vec::new(), key: "version", value: Value::from(1) };
-                let command = self.launch.hook_command(client);
-                let own = SettingsEntry::Hook {
-                    path: vec!["hooks", "userPromptSubmitted"],
-                    client,
-                    hook: json!({"type": "command", "bash": command, "timeoutSec": HOOK_SECONDS}),
-                    is_grouped: false,
-                };
-                let mut files = vec![json(at("hooks/skillcue.json"), vec![hook(version), hook(own)])];
+                let entries = [hook(version)].into_iter().chain(hooks).collect();
+                let mut files = vec![json(at("hooks/skillcue.json"), entries)];
                 if self.folders.project.is_none() {
                     files.push(json(at("mcp-config.json"), vec![member]));
                 }

@@ -59,18 +59,26 @@ function added(answer) {
   return typeof text === "string" ? text : "";
 }
 
-export const Skillcue = async ({ directory }) => ({
-  "chat.message": async (input, output) => {
-    try {
+// A skill less is better than a message less.
+const tried = (react) => async (input, output) => {
+  try {
+    await react(input, output);
+  } catch {}
+};
+
+export const Skillcue = async ({ directory }) => {
+  const asked = async (event, input, more) => added(await ask({
+    hook_event_name: event,
+    session_id: input.sessionID,
+    cwd: directory ?? process.cwd(),
+    ...more,
+  }));
+  return {
+    "chat.message": tried(async (input, output) => {
       const own = output.parts.filter((part) => part.type === "text" && !part.synthetic);
       const last = output.parts[output.parts.length - 1];
       if (own.length === 0 || !last) return;
-      const text = added(await ask({
-        hook_event_name: "chat.message",
-        session_id: input.sessionID,
-        cwd: directory ?? process.cwd(),
-        prompt: own.map((part) => part.text).join("\n"),
-      }));
+      const text = await asked("chat.message", input, { prompt: own.map((part) => part.text).join("\n") });
       if (text === "") return;
       output.parts.push({
         id: last.id + "s",
@@ -80,9 +88,14 @@ export const Skillcue = async ({ directory }) => ({
         synthetic: true,
         text,
       });
-    } catch {
-      // A skill less is better than a message less.
-    }
-  },
-});
+    }),
+    "tool.execute.after": tried(async (input, output) => {
+      const text = await asked("tool.execute.after", input, { tool_name: input.tool, tool_input: input.args });
+      if (text !== "" && typeof output.output === "string") output.output += "\n\n" + text;
+    }),
+    "experimental.session.compacting": tried(async (input) => {
+      await asked("experimental.session.compacting", input, {});
+    }),
+  };
+};
 "#;
