@@ -33,6 +33,7 @@ fn help() {
       memory       Show what the agent remembers, and make it forget
       model        Install the sentence model that finds skills by meaning, show it, remove it
       mcp          Serve the skills to MCP clients, or look at an MCP server
+      hook         Answer the hook of another agent: the skills that fit, as that agent reads them
       status       Show skills by source, MCP servers, and what is allowed
       doctor       Check the whole set-up, and report what is wrong with it
       watch        Print what changes on disk, as it happens

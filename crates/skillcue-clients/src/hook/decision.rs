@@ -13,13 +13,11 @@ use skillcue::{
     Skill, Skillcue, Tier,
 };
 
-use super::words::ClientWords;
+use super::words::{ClientWords, MAX_FILES_LINE};
 use super::{AnswerShape, HookAdapter, HookEvent, HookInput, HookSession, HookStyle, StartSource};
 
 /// The number of characters of an answer. The strictest client cuts at 10,000.
 const MAX_CHARACTERS: usize = 9_000;
-/// The part of it that is kept for the line with paths.
-const MAX_FILES_LINE: usize = 620;
 /// The number of characters below which no further body is looked for.
 const MIN_CHARACTERS: usize = 2_000;
 
@@ -202,7 +200,7 @@ impl HookTurn<'_> {
             let nothing = HookDecision::nothing(format!("the client loads {name} itself, which the message calls"));
             return if is_kept { nothing.changed(session) } else { nothing };
         }
-        let mut most = MAX_CHARACTERS - MAX_FILES_LINE;
+        let mut most = MAX_CHARACTERS - MAX_FILES_LINE - 20;
         let mut style = self.style;
         loop {
             let mut decision = self.disclose(prompt, &before, most, style);
@@ -313,7 +311,7 @@ impl HookTurn<'_> {
     fn start_compacted(&self, session: Option<HookSession>) -> HookDecision {
         let Some(before) = session else { return HookDecision::nothing("nothing is known of this session") };
         let mut session = HookSession { is_compacted: false, ..before.clone() };
-        let text = self.again(&mut session, MAX_CHARACTERS - MAX_FILES_LINE, self.style);
+        let text = self.again(&mut session, MAX_CHARACTERS - MAX_FILES_LINE - 20, self.style);
         let text = text.filter(|text| self.fits(text));
         let why = if text.is_some() { "it was in use before the compaction" } else { "nothing was in use" };
         let decision = self.done(text.into_iter().collect(), session, &before, why.to_owned());

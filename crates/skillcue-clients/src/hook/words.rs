@@ -1,7 +1,5 @@
 //! The sentences of a hook, in the words of each client.
 
-use std::fmt::Write as _;
-
 use skillcue::disclose::LoadAdvice;
 use skillcue::select::ReasonKind;
 use skillcue::{Hit, Skill};
@@ -12,7 +10,7 @@ use super::{HookAdapter, HookOptions};
 /// The number of characters of a reason that are repeated.
 const MAX_REASON: usize = 60;
 /// The number of bytes of the line with paths.
-const MAX_FILES_LINE: usize = 600;
+pub(super) const MAX_FILES_LINE: usize = 600;
 
 /// How a client loads skills.
 pub(super) struct ClientWords<'a> {
@@ -97,14 +95,38 @@ impl ClientWords<'_> {
         if self.options.has_tools || skills.iter().all(is_tool) {
             return None;
         }
-        let mut line = "Files: ".to_owned();
-        for (at, skill) in skills.iter().filter(|skill| !is_tool(skill)).enumerate() {
-            let path = shown_path(&skill.path());
-            if line.len() + path.len() > MAX_FILES_LINE {
+        let mut groups: Vec<(String, &str, Vec<&str>)> = Vec::new();
+        let mut rest = MAX_FILES_LINE;
+        for skill in skills.iter().filter(|skill| !is_tool(skill)) {
+            let (dir, file) = (skill.dir(), skill.file().name());
+            // A skill's directory has its name, for the most part.
+            let parent = dir.parent().filter(|_| dir.ends_with(skill.name())).map(shown_path);
+            let cost = shown_path(&dir).len() + file.len() + 4;
+            if cost > rest {
                 break;
             }
-            let _ = write!(line, "{}{path}", if at == 0 { "" } else { ", " });
+            match (parent, groups.last_mut()) {
+                (Some(parent), Some((above, name, names))) if *above == parent && *name == file => {
+                    names.push(skill.name());
+                    rest -= skill.name().len() + 1;
+                }
+                (Some(parent), _) => {
+                    groups.push((parent, file, vec![skill.name()]));
+                    rest -= cost;
+                }
+                // A name and a path that do not belong together would mislead.
+                (None, _) => {
+                    groups.push((shown_path(&dir), file, Vec::new()));
+                    rest -= cost;
+                }
+            }
         }
-        (line.len() > "Files: ".len()).then_some(line)
+        let path = |(dir, file, names): &(String, &str, Vec<&str>)| match &names[..] {
+            [] => format!("{dir}/{file}"),
+            [name] => format!("{dir}/{name}/{file}"),
+            names => format!("{dir}/{{{}}}/{file}", names.join(",")),
+        };
+        let paths: Vec<String> = groups.iter().map(path).collect();
+        (!paths.is_empty()).then(|| format!("Files: {}", paths.join(", ")))
     }
 }

@@ -249,7 +249,7 @@ fn a_touched_file_is_hinted_at_once() {
 }
 
 #[test]
-fn what_was_in_use_is_shown_again_after_a_compaction() {
+fn skills_in_use_are_shown_again_after_a_compaction() {
     for samples in &SAMPLES {
         let (house, mut session) = (House::new(samples), HookSession::default());
         house.ask("fill in the pdf form", &mut session);
@@ -348,4 +348,31 @@ fn inputs_that_are_none_are_errors() {
         let odd = parse(br#"{"hook_event_name":"Stop","session_id":7,"sessionId":7,"cwd":["x"]}"#).unwrap();
         assert_eq!((odd.session, odd.cwd), (None, None));
     }
+}
+
+/// Names without a tool that loads them come with their files, those of one folder together.
+#[test]
+fn likely_skills_come_with_their_files() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, what) in [("pdf-merge", "Merges"), ("pdf-split", "Splits"), ("pdf-rotate", "Rotates")] {
+        write(dir.path(), name, &format!("---\nname: {name}\ndescription: {what} documents.\n---\nDo it.\n"));
+    }
+    let mut listed = 0;
+    for samples in &SAMPLES {
+        for message in ["documents", "work on the documents", "split or merge documents"] {
+            let root = SkillRoot::new(dir.path(), Source::User);
+            let options = HookOptions::default();
+            let skills = shape(Skillcue::builder().root(root), samples.adapter(), &options).build().unwrap();
+            let input = samples.asks(message);
+            let decision = decide(&skills, samples.adapter(), &options, &input, Some(HookSession::default()));
+            let Some(text) = decision.answer.map(|answer| answer.text) else { continue };
+            for line in text.lines().filter(|line| line.contains("**: ")) {
+                listed += 1;
+                let name = line.trim_start_matches("- **").split("**").next().unwrap();
+                let files = text.lines().last().unwrap();
+                assert!(files.starts_with("Files: ") && files.contains(name) && files.contains("SKILL.md"), "{text}");
+            }
+        }
+    }
+    assert!(listed > 0, "nothing was named");
 }
