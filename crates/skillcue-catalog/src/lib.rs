@@ -55,7 +55,7 @@ pub use body::{BodyAt, BodyFile};
 pub use candidate::InvalidSkill;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use checkout::Checkout;
-pub use client::Client;
+pub use client::{Client, project_folders, user_folders};
 pub use content::{Content, ContentError, ContentId, ContentStamps, Leaf, Leaves, Unpinnable, UnpinnableReason};
 pub use discovery::{Discovery, Effort};
 pub use discovery_state::DiscoveryState;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::{project_folders, user_folders};
+
 /// The source of a skill, highest precedence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -131,14 +133,12 @@ impl SkillRoot {
 /// use std::path::Path;
 /// let roots = skillcue_catalog::project_roots(Path::new("/repo/app"), Path::new("/repo"));
 /// assert_eq!(roots[0].path, Path::new("/repo/app/.agents/skills"));
-/// assert_eq!(roots[4].path, Path::new("/repo/.agents/skills"));
+/// assert_eq!(roots[roots.len() / 2].path, Path::new("/repo/.agents/skills"));
 /// ```
 pub fn project_roots(start: &Path, top: &Path) -> Vec<SkillRoot> {
     let mut roots = Vec::new();
     for dir in start.ancestors() {
-        for below in [".agents/skills", ".claude/skills", ".agent/skills", "skills"] {
-            roots.push(SkillRoot::new(dir.join(below), Source::Project));
-        }
+        roots.extend(project_folders().map(|below| SkillRoot::new(dir.join(below), Source::Project)));
         if dir == top || !dir.starts_with(top) {
             break;
         }
@@ -148,8 +148,5 @@ pub fn project_roots(start: &Path, top: &Path) -> Vec<SkillRoot> {
 
 /// Returns the directories below a home directory that hold a user's skills.
 pub fn user_roots(home: &Path) -> Vec<SkillRoot> {
-    [".agents/skills", ".claude/skills", ".agent/skills"]
-        .iter()
-        .map(|below| SkillRoot::new(home.join(below), Source::User))
-        .collect()
+    user_folders().map(|below| SkillRoot::new(home.join(below), Source::User)).collect()
 }

@@ -231,6 +231,10 @@ pub(crate) enum Command {
     Remove(commands::remove::Args),
     /// Compare what is installed with skillcue.lock
     Verify(commands::verify::Args),
+    /// Let other agents see installed skills, through links in their folders
+    Link(commands::link::Args),
+    /// Remove such links
+    Unlink(commands::unlink::Args),
     /// Look through all files of skills for what may be an attack
     Audit(commands::audit::Args),
     /// Empty the trash, and clear up

@@ -19,6 +19,7 @@ pub(crate) mod eval;
 pub(crate) mod files;
 pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod link;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod load;
@@ -44,6 +45,7 @@ pub(crate) mod tools;
 pub(crate) mod toolset;
 #[cfg(feature = "agent")]
 pub(crate) mod trace;
+pub(crate) mod unlink;
 pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;
@@ -101,6 +103,8 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Update(args) => update::run(args, context),
         Command::Remove(args) => remove::run(args, context),
         Command::Verify(args) => verify::run(args, context),
+        Command::Link(args) => link::run(args, context),
+        Command::Unlink(args) => unlink::run(args, context),
         Command::Audit(args) => audit::run(args, context),
         Command::Gc(args) => remove::gc(args, context),
         Command::Validate(args) => validate::run(args, context),

@@ -223,6 +223,10 @@ impl InstallBatch {
             // It is restored as it was.
             entry.installed = was.installed.clone().or(entry.installed);
         }
+        if let Some(was) = transaction.listed.installed.get(&name).filter(|was| was.kind == entry.kind) {
+            // They lead to the place, not to the version.
+            entry.links.clone_from(&was.links);
+        }
         let pinned = LockPin::new(&entry, candidate.tree.leaves.clone());
         // The lock first: a broken one is rebuilt by what the registry says now.
         let was_pinned = transaction.locked()?.pins.insert(name.clone(), pinned.clone());
@@ -342,7 +346,9 @@ impl InstallBatch {
                 }
             }
         }
+        let registry = transaction.registry;
         let notes = transaction.commit(&staging, self.moves, &self.trash)?;
+        registry.refresh_copies(&self.done);
         Ok(InstallReport { done: self.done, notes })
     }
 }
@@ -372,7 +378,7 @@ pub(crate) fn settings_of(transaction: &Transaction<'_>, name: &str, kind: Insta
 }
 
 /// Copies the files of a tree, and syncs them.
-fn copy<'l>(
+pub(crate) fn copy<'l>(
     from: &Path,
     to: &Path,
     leaves: impl Iterator<Item = (&'l String, &'l Leaf)>,

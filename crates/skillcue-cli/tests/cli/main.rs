@@ -18,6 +18,7 @@ mod agent_signals;
 mod call;
 mod completions;
 mod config;
+mod connect;
 mod consent;
 mod context;
 mod doctor;

@@ -76,6 +76,7 @@ impl SettingsChange {
             if let Err(error) = written {
                 if matches!(self.record, RecordChange::Write(_)) && !self.was_recorded {
                     store.remove(&self.path);
+                    remove_dirs(&self.dirs);
                 }
                 return Err(SettingsError::file("write", &self.path, error));
             }
@@ -91,9 +92,7 @@ impl SettingsChange {
     /// directories of two files are empty only then. Those that others use by now are not empty, and stay.
     pub fn clear_dirs(&self) {
         if self.record == RecordChange::Remove {
-            for dir in self.dirs.iter().rev() {
-                let _ = fs::remove_dir(dir);
-            }
+            remove_dirs(&self.dirs);
         }
     }
 
@@ -109,7 +108,15 @@ impl SettingsChange {
         };
         if back.is_ok() && matches!(self.record, RecordChange::Write(_)) && !self.was_recorded {
             store.remove(&self.path);
+            remove_dirs(&self.dirs);
         }
+    }
+}
+
+/// Removes directories, the innermost first, as far as they are empty.
+fn remove_dirs(dirs: &[PathBuf]) {
+    for dir in dirs.iter().rev() {
+        let _ = fs::remove_dir(dir);
     }
 }
 

@@ -195,31 +195,35 @@ pub(super) fn cut(text: &str, steps: &[Step<'_>]) -> Result<String, TextFault> {
 pub(super) fn prune(text: &str, path: &[&str], before: &str) -> Result<String, TextFault> {
     let mut text = text.to_owned();
     let old = parse(before).unwrap_or_default();
-    for depth in (1..=path.len()).rev() {
+    // The document itself, at depth 0, is never cut out.
+    for depth in (0..=path.len()).rev() {
         let steps: Vec<Step<'_>> = path[..depth].iter().map(|key| Step::Key(key)).collect();
-        let Some(inner) = inner_of(&text, &steps)? else { continue };
-        if !text[inner.clone()].trim().is_empty() {
-            break;
-        }
-        let former = old.as_ref().and_then(|old| descend(old, &steps)).and_then(inside);
-        match former.map(|former| &before[former]) {
-            None => text = cut(&text, &steps)?,
-            Some(former) if former.trim().is_empty() => text.replace_range(inner, former),
-            Some(_) => {}
-        }
-    }
-    // The document itself is never cut out.
-    if let Some(inner) = inner_of(&text, &[])?.filter(|inner| text[inner.clone()].trim().is_empty()) {
-        let former = old.as_ref().and_then(inside).map_or("", |former| &before[former]);
-        if former.trim().is_empty() {
-            text.replace_range(inner, former);
+        let Some(inner) = empty_at(parse(&text)?.as_ref(), &steps) else { continue };
+        match empty_at(old.as_ref(), &steps).map(|former| &before[former]) {
+            Some(former) if former.trim() == text[inner.clone()].trim() => text.replace_range(inner, former),
+            None if depth == 0 && text[inner.clone()].trim().is_empty() => text.replace_range(inner, ""),
+            None if depth > 0 && text[inner].trim().is_empty() && !is_there(old.as_ref(), &steps) => {
+                text = cut(&text, &steps)?;
+            }
+            _ => {}
         }
     }
     Ok(text)
 }
 
-fn inner_of(text: &str, steps: &[Step<'_>]) -> Result<Option<Range<usize>>, TextFault> {
-    Ok(parse(text)?.as_ref().and_then(|root| descend(root, steps)).and_then(inside))
+fn is_there(root: Option<&ast::Value<'_>>, steps: &[Step<'_>]) -> bool {
+    root.is_some_and(|root| descend(root, steps).is_some())
+}
+
+/// Returns what is between the brackets of an object or a list without items.
+fn empty_at(root: Option<&ast::Value<'_>>, steps: &[Step<'_>]) -> Option<Range<usize>> {
+    let value = descend(root?, steps)?;
+    let is_empty = match value {
+        ast::Value::Object(object) => object.properties.is_empty(),
+        ast::Value::Array(array) => array.elements.is_empty(),
+        _ => false,
+    };
+    is_empty.then(|| inside(value)).flatten()
 }
 
 /// Returns the range between the brackets of an object or a list.
@@ -358,9 +362,8 @@ fn without(text: &str, container: Container<'_, '_>, at: usize) -> String {
     // With the blanks before it, unless what follows on this line would become part of a comment.
     let blanks = open + text[open..item.start].trim_end().len();
     let rest = text[end..].trim_start_matches([' ', '\t', '\r']);
-    let ends_comment = text[blanks..item.start].contains('\n')
-        && !rest.starts_with('\n')
-        && last_line_has_comment(&text[open..blanks]);
+    let last = at.checked_sub(1).map_or(open, |before| items[before].end);
+    let ends_comment = !rest.starts_with('\n') && is_in_line_comment(&text[last..blanks]);
     out.replace_range(if ends_comment { item.start } else { blanks }..end, "");
     if let Some(comma) = former {
         out.remove(comma);
@@ -368,8 +371,20 @@ fn without(text: &str, container: Container<'_, '_>, at: usize) -> String {
     out
 }
 
-fn last_line_has_comment(text: &str) -> bool {
-    text.rsplit('\n').next().is_some_and(|line| line.contains("//"))
+/// Returns whether blanks, commas and comments end inside a comment that goes on to the end of its line.
+fn is_in_line_comment(trivia: &str) -> bool {
+    let mut rest = trivia;
+    while let Some(c) = rest.chars().next() {
+        if rest.starts_with("//") {
+            let Some(end) = rest.find('\n') else { return true };
+            rest = &rest[end..];
+        } else if rest.starts_with("/*") {
+            rest = rest.find("*/").map_or("", |end| &rest[end + 2..]);
+        } else {
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    false
 }
 
 /// Returns a parsed value as a plain one.
