@@ -113,8 +113,12 @@ fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcom
                 rules.join(", ")
             )
         });
-        let connect = format!("`skillcue connect {} --mcp` does it for you.", client.as_str());
-        Printout::from(snippet.text.clone()).dim(hint).remarks(rules.map(|rules| paint(style::DIM, rules))).dim(connect)
+        // That connects the program, not an address.
+        let connect =
+            args.http.is_none().then(|| format!("`skillcue connect {} --mcp` does it for you.", client.as_str()));
+        Printout::from(snippet.text.clone())
+            .dim(hint)
+            .remarks(rules.into_iter().chain(connect).map(|line| paint(style::DIM, line)))
     })
 }
 

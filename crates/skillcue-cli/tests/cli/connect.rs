@@ -79,7 +79,7 @@ fn all_or_none_is_written() {
     sandbox.write("home/.codex/config.toml", "model = [\n");
     let run = connect(&sandbox, &["gemini", "codex", "--yes"]);
     assert_eq!(run.code, Some(1), "{run}");
-    assert!(run.stderr.contains("error[settings_syntax]: ") && run.stderr.contains("config.toml:2:1: "), "{run}");
+    assert!(run.stderr.contains("error[settings_syntax]: ") && run.stderr.contains("config.toml:1:10: "), "{run}");
     assert!(!sandbox.path("home/.gemini").exists());
 }
 

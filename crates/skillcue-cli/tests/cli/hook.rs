@@ -229,7 +229,7 @@ fn input_that_never_ends_is_given_up() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("no answer within 1000 ms"));
 }
 
-/// What could not be written was not shown: the next message gets it.
+/// A text that could not be written was not shown: the next message gets it.
 #[test]
 fn a_closed_stdout_is_no_failure() {
     let sandbox = house();

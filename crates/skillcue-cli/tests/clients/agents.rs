@@ -200,7 +200,7 @@ pub(crate) const QWEN: ClientUnderTest = ClientUnderTest {
     word: "qwen",
     package: "@qwen-code/qwen-code",
     program: "@qwen-code/qwen-code/cli-entry.js",
-    skills: ".agents/skills",
+    skills: ".qwen/skills",
     files: |_| {
         let settings = "{\n  \"security\": {\"auth\": {\"selectedType\": \"openai\"}}\n}\n";
         pairs([(".qwen/settings.json", settings)])
@@ -225,7 +225,7 @@ pub(crate) const COPILOT: ClientUnderTest = ClientUnderTest {
     word: "copilot",
     package: "@github/copilot",
     program: "@github/copilot-linux-x64/copilot",
-    skills: ".agents/skills",
+    skills: ".copilot/skills",
     files: |_| pairs([(".copilot/mcp-config.json", "{\n  \"mcpServers\": {}\n}\n")]),
     prepare: nothing,
     environment: |url| {

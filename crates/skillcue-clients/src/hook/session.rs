@@ -41,7 +41,7 @@ pub struct HookSession {
 
 /// A session as it is in its file.
 #[derive(Serialize, Deserialize)]
-struct SessionFile<S> {
+struct HookSessionFile<S> {
     version: u32,
     session: S,
 }
@@ -116,7 +116,7 @@ impl HookSessions {
         })?;
         let bytes = KeptFile::open(&path, MAX_BYTES).and_then(|file| file.read_all());
         let is_new = bytes.is_none();
-        let read: Option<SessionFile<HookSession>> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let read: Option<HookSessionFile<HookSession>> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let session = read.filter(|file| file.version == VERSION).map(|file| file.session).unwrap_or_default();
         Ok(LockedSession { session, path, is_new, _lock: lock })
     }
@@ -127,7 +127,7 @@ impl LockedSession {
     pub fn save(&self, session: &HookSession) -> Result<(), HookError> {
         let fail = |error| HookError::Session { path: self.path.clone(), error };
         let json =
-            serde_json::to_vec(&SessionFile { version: VERSION, session }).map_err(|error| fail(error.into()))?;
+            serde_json::to_vec(&HookSessionFile { version: VERSION, session }).map_err(|error| fail(error.into()))?;
         replace_file(&self.path, [&*json]).map_err(fail)?;
         if self.is_new
             && let Some(dir) = self.path.parent()

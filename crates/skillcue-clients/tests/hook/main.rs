@@ -249,7 +249,7 @@ fn a_touched_file_is_hinted_at_once() {
 }
 
 #[test]
-fn what_was_in_use_is_shown_again_after_a_compaction() {
+fn skills_in_use_are_shown_again_after_a_compaction() {
     for samples in &SAMPLES {
         let (house, mut session) = (House::new(samples), HookSession::default());
         house.ask("fill in the pdf form", &mut session);
