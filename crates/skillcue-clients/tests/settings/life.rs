@@ -189,3 +189,39 @@ fn a_projects_files_are_its_own() {
         }
     }
 }
+
+/// The plugin, run by Node as opencode would.
+#[test]
+fn opencodes_plugin_adds_a_part_and_never_fails() {
+    let home = Home::new();
+    home.write("answer", "#!/bin/sh\ncat > \"$0.in\"\necho '{\"additionalContext\":\"use tea\"}'\n");
+    home.write("broken", "#!/bin/sh\necho nonsense\nexit 2\n");
+    let script = r#"
+        import { Skillcue } from "./plugin.mjs";
+        const hooks = await Skillcue({ directory: "/x" });
+        const part = { id: "prt_1", sessionID: "s", messageID: "m", type: "text", text: "hi" };
+        const output = { message: { id: "m" }, parts: [part] };
+        await hooks["chat.message"]({ sessionID: "s" }, output);
+        console.log(JSON.stringify(output.parts.slice(1)));
+    "#;
+    home.write("run.mjs", script);
+    let added = json!([{"id": "prt_1s", "sessionID": "s", "messageID": "m", "type": "text", "synthetic": true,
+        "text": "use tea"}]);
+    for (program, expected) in [("answer", added), ("broken", json!([])), ("missing", json!([]))] {
+        let path = home.path(program);
+        if path.exists() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        home.connect_with(path.to_str().unwrap(), Client::Opencode, &[ConnectionPart::Hook]).unwrap();
+        home.write("plugin.mjs", home.read(".config/opencode/plugin/skillcue.js"));
+        let run = std::process::Command::new("node").arg(home.path("run.mjs")).output();
+        let Ok(run) = run else {
+            println!("skipped: there is no node");
+            return;
+        };
+        let parts: Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!(parts, expected, "{program}: {}", String::from_utf8_lossy(&run.stderr));
+    }
+    let sent: Value = serde_json::from_str(&home.read("answer.in")).unwrap();
+    assert_eq!(sent, json!({"hook_event_name": "chat.message", "session_id": "s", "cwd": "/x", "prompt": "hi"}));
+}

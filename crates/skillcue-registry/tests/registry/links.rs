@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use skillcue_catalog::{Client, Discovery, SkillRoot, Source};
 use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation, Seam};
@@ -145,4 +146,51 @@ fn a_projects_record_cannot_lead_outside() {
     fs::write(&file, text).unwrap();
     registry.unlink(&["pdf"], &[]).unwrap();
     assert!(outside.symlink_metadata().is_ok() && link.symlink_metadata().is_ok());
+}
+
+/// Stops at a step that is set later, and at all after it.
+#[derive(Default)]
+struct Ending {
+    left: AtomicUsize,
+}
+
+impl Seam for Ending {
+    fn before(&self, _: DiskStep<'_>) -> io::Result<()> {
+        match self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
+            Ok(1) | Err(_) => {
+                self.left.store(0, SeqCst);
+                Err(io::Error::other("the end"))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn no_end_leaves_a_link_that_nothing_knows_of() {
+    for operation in ["link", "unlink", "remove"] {
+        for steps in 1.. {
+            let ending = Arc::new(Ending { left: AtomicUsize::new(usize::MAX) });
+            let home = Home::with_disk(Disk::with_seam(Arc::clone(&ending) as Arc<dyn Seam>));
+            if operation != "link" {
+                home.link().unwrap();
+            }
+            ending.left.store(steps, SeqCst);
+            let done = match operation {
+                "link" => home.link().is_ok(),
+                "unlink" => home.registry.unlink(&["pdf"], &[]).is_ok(),
+                _ => home.registry.remove(&["pdf"], now()).is_ok(),
+            };
+            // The next process.
+            let registry = Registry::open(RegistryLocation::user(home.dir.path().join("data")), Disk::default());
+            let state = registry.state();
+            let is_recorded = state.installed.get("pdf").is_some_and(|installed| !installed.links.is_empty());
+            let link = home.folder().join("pdf");
+            assert!(link.symlink_metadata().is_err() || is_recorded, "{operation}, {steps} steps");
+            assert!(link.symlink_metadata().is_err() || link.join("SKILL.md").is_file(), "{operation}, {steps} steps");
+            if done {
+                break;
+            }
+        }
+    }
 }
