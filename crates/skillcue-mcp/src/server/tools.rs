@@ -14,7 +14,7 @@ use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput};
 use skillcue_base::quoted;
 use tokio::sync::mpsc;
 
-use super::logging::{ClientLogLevel, LogLine};
+use super::logging::LogLine;
 use super::{SkillServer, is_modern};
 
 /// How many reports of progress wait to be sent. A tool that reports faster loses some, and is not held up.
@@ -166,7 +166,7 @@ impl SkillServer {
         for name in &gone {
             has_left |= self.session.forget_skill(name);
             let message = format!("the skill {} has left: its lifecycle has ended", quoted(name));
-            self.session.outbox().log(&LogLine::new(ClientLogLevel::Info, "tools", message));
+            self.session.outbox().log(&LogLine::info("tools", message));
         }
         if has_left {
             self.session.tools_changed();
