@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use skillcue::catalog::nested_roots;
 use skillcue::config::{DiscloseSection, SentenceModelUse};
 use skillcue::format::Severity;
 use skillcue::select::Judge;
-use skillcue::{Diagnostic, ErrorInfo as _, Mode, Skillcue};
+use skillcue::{Diagnostic, ErrorInfo as _, Mode, SkillRoot, Skillcue};
 use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
 use skillcue_mcp::host::McpHost as Servers;
@@ -51,6 +52,8 @@ pub(crate) struct Context {
     shape: BuilderHook,
     /// The judge that chooses among the first skills.
     judge: OnceCell<Arc<dyn Judge>>,
+    /// Roots of parts of the project that the turn touches.
+    nested: OnceCell<Vec<SkillRoot>>,
 }
 
 /// A change that a command makes to the builder of the skills.
@@ -76,6 +79,7 @@ impl Context {
             handles_signals_itself: Cell::new(false),
             shape: BuilderHook::default(),
             judge: OnceCell::new(),
+            nested: OnceCell::new(),
         }
     }
 
@@ -115,8 +119,19 @@ impl Context {
         let _ = self.judge.set(judge);
     }
 
+    /// Adds the skills of the parts of the project that these files are in. To be called before the first use of the
+    /// skills.
+    pub(crate) fn touch(&self, files: &[String]) -> Result<(), CliError> {
+        let environment = self.environment()?;
+        if let Some(cwd) = environment.cwd.as_deref().filter(|_| !files.is_empty()) {
+            let roots = if self.isolated()? { Vec::new() } else { nested_roots(cwd, files.iter().map(Path::new)) };
+            let _ = self.nested.set(roots.into_iter().filter(|root| root.path.is_dir()).collect());
+        }
+        Ok(())
+    }
+
     fn shaped(&self, builder: skillcue::Builder) -> skillcue::Builder {
-        let mut builder = builder.hints(hints::for_models);
+        let mut builder = builder.hints(hints::for_models).roots(self.nested.get().into_iter().flatten().cloned());
         if let Some(judge) = self.judge.get() {
             builder = builder.judge(Arc::clone(judge));
         }
