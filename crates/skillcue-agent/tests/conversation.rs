@@ -57,7 +57,6 @@ fn no_line_of_a_body_is_sent_twice_in_a_request() {
         assert_nothing_twice(&run);
         assert_eq!(run.lines.last().unwrap().turn, TURNS as u64);
         assert_eq!((run.compactions, run.requests.len()), (0, run.lines.len()));
-        println!("{policy}: {} requests, {} tokens", run.lines.len(), total(&run));
     }
 }
 
