@@ -11,8 +11,8 @@ use serde::Serialize;
 use skillcue::{Decision, Mode};
 use skillcue_clients::Client;
 use skillcue_clients::hook::{
-    HookAdapter, HookDecision, HookEvent, HookInput, HookOptions, HookSessions, HookStyle, LockedSession, decide,
-    shape_with,
+    HookAdapter, HookDecision, HookError, HookEvent, HookInput, HookOptions, HookSessions, HookStyle, LockedSession,
+    StartSource, decide, shape_with,
 };
 use skillcue_host::Host;
 
@@ -104,7 +104,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         HookOptions { style: args.style.unwrap_or_default(), has_tools: args.mcp, consent: Some(host.consent()) };
     // A file that cannot be used is a notice here.
     let config = host.lenient_settings()?.disclose.config();
-    let answers = matches!(input.event, HookEvent::Prompt(_) | HookEvent::AfterTool { .. } | HookEvent::Start(_));
+    let answers = matches!(
+        input.event,
+        HookEvent::Prompt(_) | HookEvent::AfterTool { .. } | HookEvent::Start(StartSource::Compacted)
+    );
     let skills = host.local_skills_with(|builder| {
         // Where no skill is looked at, none is looked for.
         let builder = if answers { builder } else { skillcue::Skillcue::builder() };
@@ -183,8 +186,8 @@ fn index(adapter: &'static HookAdapter, context: &Context) -> Result<Outcome, Cl
 }
 
 /// Returns whether the answer can be given without a session: not if another process answers at this moment.
-fn can_do_without(error: &skillcue_clients::hook::HookError) -> bool {
-    !matches!(error, skillcue_clients::hook::HookError::Locked)
+fn can_do_without(error: &HookError) -> bool {
+    !matches!(error, HookError::Locked)
 }
 
 fn save(locked: Option<&LockedSession>, decision: &HookDecision) -> Result<(), CliError> {

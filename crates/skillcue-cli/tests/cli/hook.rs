@@ -153,6 +153,8 @@ fn a_huge_prompt_is_answered() {
     let output = run(command(&sandbox, &["claude"]), input(&sandbox, "1", &prompt).as_bytes());
     let shown = context(&output);
     assert!(shown.is_empty() || shown.contains("pdf-forms"));
+    let prompt = format!("{MESSAGE}: {}", "x".repeat(11 << 20));
+    assert!(context(&run(command(&sandbox, &["claude"]), input(&sandbox, "2", &prompt).as_bytes())).contains("pdf"));
 }
 
 #[test]
@@ -277,6 +279,29 @@ fn a_hundred_at_once_show_it_once() {
     assert_eq!(shown.iter().filter(|text| text.contains("Use pdftk.")).count(), 1);
     assert_eq!(shown.iter().filter(|text| !text.is_empty()).count(), 1);
     assert_eq!(ask(&sandbox, "1", MESSAGE), "");
+}
+
+/// Many bodies take longer to read than a client waits: another process reads them for later calls.
+#[test]
+fn many_skills_are_indexed_in_the_background() {
+    let sandbox = house();
+    for number in 0..1_000 {
+        sandbox.skill(&format!("home/.agents/skills/other-{number}"), "Does something else.");
+    }
+    assert!(ask(&sandbox, "1", MESSAGE).contains("Use pdftk."));
+    let cache = sandbox.path("home/.cache/skillcue");
+    let is_kept = || {
+        let names = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("texts-")).count() == 1
+    };
+    for _ in 0..600 {
+        if is_kept() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(is_kept());
+    assert!(ask(&sandbox, "2", MESSAGE).contains("Use pdftk."));
 }
 
 #[test]

@@ -231,7 +231,7 @@ impl HookTurn<'_> {
         let selection = self.skills.select(&request().session(&mut session.shown.clone()));
         if selection.intent != Intent::None || room < MIN_CHARACTERS.min(most) {
             let why = "the message asks about skills, which the client lists itself";
-            return HookDecision { selection: Some(selection), ..self.done(texts, session, before, why.to_owned()) };
+            return HookDecision { selection: Some(selection), ..self.done(&texts, session, before, why.to_owned()) };
         }
         let seen = session.shown.clone();
         let shown = self.skills.disclose(request().session(&mut session.shown).characters(room));
@@ -284,13 +284,13 @@ impl HookTurn<'_> {
         HookDecision {
             selection: Some(selection),
             disclosure: Some(shown),
-            ..self.done(texts, session, before, why.to_owned())
+            ..self.done(&texts, session, before, why.to_owned())
         }
     }
 
     /// Returns a decision with these texts. A session in which nothing but the number of its turns differs is not worth a
     /// file.
-    fn done(&self, texts: Vec<String>, session: HookSession, before: &HookSession, why: String) -> HookDecision {
+    fn done(&self, texts: &[String], session: HookSession, before: &HookSession, why: String) -> HookDecision {
         let has_changed = !texts.is_empty() || session.is_compacted != before.is_compacted;
         let answer = (!texts.is_empty()).then(|| self.answer(texts.join("\n\n")));
         HookDecision { answer, session: Some(session), has_changed, why, ..HookDecision::default() }
@@ -314,7 +314,7 @@ impl HookTurn<'_> {
         let text = self.again(&mut session, MAX_CHARACTERS - MAX_FILES_LINE - 20, self.style);
         let text = text.filter(|text| self.fits(text));
         let why = if text.is_some() { "it was in use before the compaction" } else { "nothing was in use" };
-        let decision = self.done(text.into_iter().collect(), session, &before, why.to_owned());
+        let decision = self.done(&text.into_iter().collect::<Vec<_>>(), session, &before, why.to_owned());
         HookDecision { has_changed: true, ..decision }
     }
 
@@ -350,7 +350,7 @@ impl HookTurn<'_> {
         }
         session.name(found.iter().map(|(hit, _)| &*hit.name));
         let text = self.words.hint(&found);
-        self.done(vec![text], session, &before, "skills may fit the call".to_owned())
+        self.done(&[text], session, &before, "skills may fit the call".to_owned())
     }
 
     /// Returns the skill that a message calls with the client's own sign, if the client loads it itself.

@@ -167,7 +167,7 @@ mod tests {
 
     fn count(dir: &Path) -> usize {
         let names = dir.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.ends_with(".json")).count()
+        names.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "json")).count()
     }
 
     #[test]
