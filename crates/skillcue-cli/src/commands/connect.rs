@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
-pub(crate) use plan::{Direction, FileReport, Plan, carry_out, plans};
+pub(crate) use plan::{ClientPlan, Direction, FileReport, carry_out, plans};
 use proof::PartProof;
 
 const AFTER: &str = "\
@@ -93,7 +93,7 @@ struct ClientReport {
     parts: Vec<ConnectionPart>,
     files: Vec<FileReport>,
     proofs: Vec<PartProof>,
-    /// What a person must still do in the client.
+    /// The step that a person must still take in the client.
     next: Option<&'static str>,
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use skillcue_clients::Client;
 use skillcue_clients::settings::{ConnectionPart, Connector};
 
-use super::connect::{Direction, FileReport, PartArgs, Plan, carry_out, plans};
+use super::connect::{ClientPlan, Direction, FileReport, PartArgs, carry_out, plans};
 use crate::Outcome;
 use crate::cli::words;
 use crate::clients::{CLIENTS, folders, launch, store};
@@ -50,7 +50,7 @@ struct DisconnectedClient {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let connector = Connector::new(folders(context, args.parts.project)?, launch(context, None));
     let plans = plans(&args.clients, args.parts, &connector, Direction::Disconnect, &store(context)?)?;
-    let is_change: Vec<bool> = plans.iter().map(Plan::is_change).collect();
+    let is_change: Vec<bool> = plans.iter().map(ClientPlan::is_change).collect();
     carry_out(&plans, args.parts, context)?;
     let mut clients = Vec::new();
     for plan in &plans {

@@ -1,4 +1,4 @@
-//! What belongs into which file of each client.
+//! The entries that belong into the files of each client.
 
 use std::path::PathBuf;
 

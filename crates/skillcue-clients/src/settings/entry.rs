@@ -69,7 +69,7 @@ pub struct SettingsFile {
     pub path: PathBuf,
     /// Its format.
     pub format: SettingsFormat,
-    /// What of ours belongs into it.
+    /// Our entries that belong into it.
     pub entries: Vec<(ConnectionPart, SettingsEntry)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is kept of a connection: the file as it was before, so that the way back is exact.
+//! The record of a connection: the file as it was before, so that the way back is exact.
 
 use std::fs;
 use std::io;

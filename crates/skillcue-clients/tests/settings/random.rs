@@ -8,7 +8,7 @@ use crate::{Home, is_only_added_to};
 
 /// Keys that are ours to look at, and others.
 const KEYS: [&str; 8] = ["hooks", "BeforeAgent", "mcpServers", "permissions", "a", "b c", "é\"\\", "skill"];
-/// What may be between two tokens.
+/// Texts that may be between two tokens.
 const TRIVIA: [&str; 9] = ["", " ", "\n", "\n  ", "\t", "\r\n", "// x } ,\n", "/* { */", " // \"y\"\n    "];
 
 fn value() -> impl Strategy<Value = Value> {

@@ -26,7 +26,7 @@ pub(crate) enum Direction {
 }
 
 /// The changes for one client.
-pub(crate) struct Plan {
+pub(crate) struct ClientPlan {
     pub(crate) client: Client,
     /// The parts that are put in or taken out.
     pub(crate) parts: Vec<ConnectionPart>,
@@ -52,7 +52,7 @@ impl FileReport {
     }
 }
 
-impl Plan {
+impl ClientPlan {
     pub(crate) fn is_change(&self) -> bool {
         self.changes.iter().any(SettingsChange::is_change)
     }
@@ -81,8 +81,8 @@ pub(crate) fn plans(
     connector: &Connector,
     direction: Direction,
     store: &ConnectionStore,
-) -> Result<Vec<Plan>, CliError> {
-    let mut plans: Vec<Plan> = Vec::new();
+) -> Result<Vec<ClientPlan>, CliError> {
+    let mut plans: Vec<ClientPlan> = Vec::new();
     for client in clients.iter().copied() {
         if plans.iter().any(|plan| plan.client == client) {
             continue;
@@ -98,7 +98,7 @@ fn plan(
     connector: &Connector,
     direction: Direction,
     store: &ConnectionStore,
-) -> Result<Plan, CliError> {
+) -> Result<ClientPlan, CliError> {
     let mut parts = args.named();
     parts.iter().try_for_each(|part| connector.check(client, *part))?;
     if parts.is_empty() {
@@ -128,12 +128,12 @@ fn plan(
             Direction::Disconnect => file.disconnect(&written, store)?,
         });
     }
-    Ok(Plan { client, parts, connector, changes })
+    Ok(ClientPlan { client, parts, connector, changes })
 }
 
 /// Shows the changes, asks, and writes them: all of them, or none.
-pub(crate) fn carry_out(plans: &[Plan], args: PartArgs, context: &Context) -> Result<(), CliError> {
-    let is_change = plans.iter().any(Plan::is_change);
+pub(crate) fn carry_out(plans: &[ClientPlan], args: PartArgs, context: &Context) -> Result<(), CliError> {
+    let is_change = plans.iter().any(ClientPlan::is_change);
     if is_change && !context.json() {
         let shown: String = plans.iter().map(|plan| diff(plan, context)).collect();
         context.terminal.print(&shown)?;
@@ -163,7 +163,7 @@ pub(crate) fn carry_out(plans: &[Plan], args: PartArgs, context: &Context) -> Re
 }
 
 /// Returns the changes of a client's files as people read them.
-fn diff(plan: &Plan, context: &Context) -> String {
+fn diff(plan: &ClientPlan, context: &Context) -> String {
     let mut out = String::new();
     for change in plan.changes.iter().filter(|change| change.is_change()) {
         let note = match (change.now(), change.after()) {

@@ -12,7 +12,7 @@ use skillcue_base::os_message;
 use skillcue_clients::Client;
 use skillcue_clients::settings::{ConnectionPart, Launch};
 
-use super::Plan;
+use super::ClientPlan;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::text;
@@ -20,7 +20,7 @@ use crate::text;
 /// How long the hook and the server have. The hook's own deadline is a second.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// What was seen of one part.
+/// The proof that one part works, or the reason why it does not.
 #[derive(Debug, Serialize)]
 pub(super) struct PartProof {
     pub(super) part: ConnectionPart,
@@ -28,7 +28,7 @@ pub(super) struct PartProof {
     pub(super) seen: String,
 }
 
-pub(super) fn prove(plan: &Plan, context: &Context) -> Result<Vec<PartProof>, CliError> {
+pub(super) fn prove(plan: &ClientPlan, context: &Context) -> Result<Vec<PartProof>, CliError> {
     let cwd = context.environment()?.cwd.clone().unwrap_or_else(|| "/".into());
     let launch = plan.connector.launch();
     let mut proofs = Vec::new();
