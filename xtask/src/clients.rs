@@ -95,7 +95,7 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
 
 /// Runs the tests. Two at once: most of a run is waiting.
 fn test(directory: &Path, words: &[&str]) -> Result<(), ChoreFailure> {
-    let build = ["test", "--quiet", "--package", "skillcue-cli", "--all-features", "--test", "clients", "--"];
+    let build = ["test", "--package", "skillcue-cli", "--all-features", "--test", "clients", "--"];
     let options = ["--nocapture", "--test-threads=2"];
     run(cargo().args(build).args(options).args(words).env(DIRECTORY_VARIABLE, directory))
 }

@@ -31,7 +31,7 @@ pub(crate) struct ClientUnderTest {
     /// The way in which our tool is offered.
     pub(crate) offer: ToolOffer,
     /// The style of what the hook adds.
-    pub(crate) style: HookStyle,
+    pub(crate) style: ExpectedText,
     /// Returns what hooks have added to a conversation, oldest first.
     pub(crate) added: fn(&Received) -> Vec<String>,
 }
@@ -45,9 +45,9 @@ pub(crate) enum ToolOffer {
     Searched,
 }
 
-/// What the hook adds for a skill without `<` and `>`.
+/// The text that the hook adds for a skill without `<` and `>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HookStyle {
+pub(crate) enum ExpectedText {
     /// The skill's body.
     Body,
     /// The skill's name.
@@ -91,7 +91,7 @@ pub(crate) const CLAUDE: ClientUnderTest = ClientUnderTest {
     settings: &[".claude/settings.json", ".claude.json"],
     load_tool: "mcp__skillcue__load_skill",
     offer: ToolOffer::Listed,
-    style: HookStyle::Body,
+    style: ExpectedText::Body,
     added: |received| {
         let mark = "UserPromptSubmit hook additional context: ";
         let parts = received.parts();
@@ -125,7 +125,7 @@ pub(crate) const CODEX: ClientUnderTest = ClientUnderTest {
     settings: &[".codex/config.toml", ".codex/hooks.json"],
     load_tool: "mcp__skillcue/load_skill",
     offer: ToolOffer::Listed,
-    style: HookStyle::Body,
+    style: ExpectedText::Body,
     added: |received| {
         // The instructions are developer messages, too: those before the first of the user's.
         let parts = received.parts();
@@ -155,7 +155,7 @@ pub(crate) const GEMINI: ClientUnderTest = ClientUnderTest {
     settings: &[".gemini/settings.json"],
     load_tool: "mcp_skillcue_load_skill",
     offer: ToolOffer::Listed,
-    style: HookStyle::Name,
+    style: ExpectedText::Name,
     added: |received| elements(received, "hook_context"),
 };
 
@@ -187,7 +187,7 @@ pub(crate) const OPENCODE: ClientUnderTest = ClientUnderTest {
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugin/skillcue.js"],
     load_tool: "skillcue_load_skill",
     offer: ToolOffer::Listed,
-    style: HookStyle::Body,
+    style: ExpectedText::Body,
     added: |received| {
         let parts: Vec<_> = received.parts().into_iter().filter(|part| part.role == "user").collect();
         let later = parts.windows(2).filter(|pair| pair[0].message == pair[1].message);
@@ -216,7 +216,7 @@ pub(crate) const QWEN: ClientUnderTest = ClientUnderTest {
     settings: &[".qwen/settings.json"],
     load_tool: "mcp__skillcue__load_skill",
     offer: ToolOffer::Searched,
-    style: HookStyle::Body,
+    style: ExpectedText::Body,
     added: |received| elements(received, "qwen:user-prompt-submit-context"),
 };
 
@@ -244,7 +244,7 @@ pub(crate) const COPILOT: ClientUnderTest = ClientUnderTest {
     settings: &[".copilot/mcp-config.json", ".copilot/hooks/skillcue.json"],
     load_tool: "skillcue-load_skill",
     offer: ToolOffer::Listed,
-    style: HookStyle::Body,
+    style: ExpectedText::Body,
     added: |received| {
         let parts = received.parts();
         let users = parts.iter().filter(|part| part.role == "user").filter_map(|part| part.text());

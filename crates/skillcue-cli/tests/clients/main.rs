@@ -16,7 +16,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use agents::{CLAUDE, CODEX, COPILOT, ClientUnderTest, GEMINI, HookStyle, OPENCODE, QWEN, ToolOffer};
+use agents::{CLAUDE, CODEX, COPILOT, ClientUnderTest, ExpectedText, GEMINI, OPENCODE, QWEN, ToolOffer};
 use home::{ClientHome, HomeFiles};
 use serde_json::json;
 use skillcue_scripted::Received;
@@ -94,7 +94,7 @@ impl ClientScene<'_> {
         self.talk.ask(&self.home, self.client, before, message)
     }
 
-    /// Returns the home before anything was connected, of a person who has used Skillcue before: the bundled skills are
+    /// Returns the home before anything was connected, in which Skillcue was used before: the bundled skills are
     /// unpacked by its first command, whichever that is.
     fn connects_and_disconnects(&self) -> HomeFiles {
         self.home.skillcue(&["list"]);
@@ -135,8 +135,8 @@ impl ClientScene<'_> {
     /// A message that needs a skill carries it, at the place for it; the next one of the session does not carry it again.
     fn shows_the_skill_once(&self) -> String {
         let mark = match self.client.style {
-            HookStyle::Body => PDF_SENTENCE,
-            HookStyle::Name => PDF.name,
+            ExpectedText::Body => PDF_SENTENCE,
+            ExpectedText::Name => PDF.name,
         };
         let times = |received: &Received| {
             let texts: Vec<String> =
@@ -146,8 +146,8 @@ impl ClientScene<'_> {
             (added, texts.concat().matches(PDF_SENTENCE).count())
         };
         let expected = match self.client.style {
-            HookStyle::Body => (1, 1),
-            HookStyle::Name => (1, 0),
+            ExpectedText::Body => (1, 1),
+            ExpectedText::Name => (1, 0),
         };
         let requests = self.ask(self.client.begin, PDF_MESSAGE);
         let first = main_request(&requests, PDF_MESSAGE);
