@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use skillcue_catalog::{Client, Discovery, SkillRoot, Source};
-use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation, Seam};
+use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation};
 
 use crate::support::{install, now};
 
@@ -95,17 +95,13 @@ fn a_linked_skill_is_listed_once() {
 }
 
 /// A file system without links.
-struct Linkless;
-
-impl Seam for Linkless {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        if step.call == "symlink" { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
-    }
+fn without_links(step: DiskStep<'_>) -> io::Result<()> {
+    if step.call == "symlink" { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
 }
 
 #[test]
 fn where_links_do_not_work_there_is_a_copy() {
-    let home = Home::with_disk(Disk::with_seam(Arc::new(Linkless)));
+    let home = Home::with_disk(Disk::with_seam(without_links));
     assert!(home.link().unwrap()[0].copied);
     let copy = home.folder().join("pdf");
     assert!(copy.is_dir() && !copy.is_symlink());
@@ -154,8 +150,8 @@ struct Ending {
     left: AtomicUsize,
 }
 
-impl Seam for Ending {
-    fn before(&self, _: DiskStep<'_>) -> io::Result<()> {
+impl Ending {
+    fn before(&self) -> io::Result<()> {
         match self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
             Ok(1) | Err(_) => {
                 self.left.store(0, SeqCst);
@@ -171,7 +167,8 @@ fn no_end_leaves_a_link_that_nothing_knows_of() {
     for operation in ["link", "unlink", "remove"] {
         for steps in 1.. {
             let ending = Arc::new(Ending { left: AtomicUsize::new(usize::MAX) });
-            let home = Home::with_disk(Disk::with_seam(Arc::clone(&ending) as Arc<dyn Seam>));
+            let seam = Arc::clone(&ending);
+            let home = Home::with_disk(Disk::with_seam(move |_| seam.before()));
             if operation != "link" {
                 home.link().unwrap();
             }
