@@ -78,7 +78,7 @@ impl Received {
         for part in self.parts() {
             let role = if part.role == "model" { "assistant" } else { part.role.as_str() };
             match (part.text(), said.last_mut()) {
-                (Some(""), _) | (None, _) => {}
+                (Some("") | None, _) => {}
                 (Some(text), Some((message, _, whole))) if *message == part.message => whole.push_str(text),
                 (Some(text), _) if ["user", "assistant"].contains(&role) => {
                     said.push((part.message, role.to_owned(), text.to_owned()));

@@ -37,7 +37,7 @@ fn text_part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
 }
 
-fn message(content: Value, status: &str) -> Value {
+fn message(content: &Value, status: &str) -> Value {
     json!({"id": "msg_scripted", "type": "message", "role": "assistant", "status": status, "content": content})
 }
 
@@ -57,7 +57,7 @@ fn call((id, name, arguments): &(String, String, Value), status: &str) -> Value 
 fn output(said: &ModelOutput) -> Vec<Value> {
     let mut output = Vec::new();
     if !said.text.is_empty() {
-        output.push(message(json!([text_part(&said.text)]), "completed"));
+        output.push(message(&json!([text_part(&said.text)]), "completed"));
     }
     output.extend(said.calls.iter().map(|of| call(of, "completed")));
     output
@@ -88,7 +88,7 @@ pub(crate) fn stream(said: &ModelOutput, model: &str) -> Vec<Vec<u8>> {
             }
             value
         };
-        let begun = message(json!([]), "in_progress");
+        let begun = message(&json!([]), "in_progress");
         sequence.push("response.output_item.added", json!({"output_index": index, "item": begun}));
         sequence.push("response.content_part.added", at(json!({"part": text_part("")})));
         for piece in said.pieces(&said.text) {
@@ -96,7 +96,7 @@ pub(crate) fn stream(said: &ModelOutput, model: &str) -> Vec<Vec<u8>> {
         }
         sequence.push("response.output_text.done", at(json!({"text": said.text, "logprobs": []})));
         sequence.push("response.content_part.done", at(json!({"part": text_part(&said.text)})));
-        let whole = message(json!([text_part(&said.text)]), "completed");
+        let whole = message(&json!([text_part(&said.text)]), "completed");
         sequence.push("response.output_item.done", json!({"output_index": index, "item": whole}));
         index += 1;
     }

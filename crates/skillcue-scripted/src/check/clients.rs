@@ -31,7 +31,7 @@ pub(crate) fn foreign(api: Wire, body: &Value) -> CheckResult {
     if api != Wire::Gemini {
         model(fields)?;
     }
-    if api == Wire::Anthropic && !body["max_tokens"].as_u64().is_some_and(|most| most > 0) {
+    if api == Wire::Anthropic && body["max_tokens"].as_u64().is_none_or(|most| most == 0) {
         return Err("max_tokens: Field required".to_owned());
     }
     let listed = array(&body[messages], messages)?;
