@@ -30,7 +30,9 @@ fn every_client_is_connected_from_nothing_and_leaves_nothing() {
 #[test]
 fn entries_have_the_shape_of_each_client() {
     let home = Home::new();
-    Client::ALL.into_iter().for_each(|client| drop(home.connect(client).unwrap()));
+    for client in Client::ALL {
+        home.connect(client).unwrap();
+    }
     let command = |client: &str| format!("/opt/skillcue hook {client} --mcp 2>/dev/null || true");
     let group = |client: &str, timeout: u64| json!([{"hooks": [{"type": "command", "command": command(client), "timeout": timeout}]}]);
     let claude = json_of(&home, ".claude/settings.json");
