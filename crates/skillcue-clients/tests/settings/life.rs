@@ -100,7 +100,7 @@ fn parts_come_and_go_one_by_one() {
 }
 
 #[test]
-fn what_others_wrote_since_stays() {
+fn lines_that_others_wrote_since_stay() {
     let home = Home::new();
     home.write(".gemini/settings.json", "{\n  \"a\": 1\n}\n");
     home.connect(Client::Gemini).unwrap();
