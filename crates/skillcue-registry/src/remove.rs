@@ -71,7 +71,9 @@ impl Registry {
         let linked = trash.items.iter().filter_map(|(name, item)| Some((name, item.installed.as_ref()?)));
         linked.for_each(|(name, installed)| self.take_links(name, installed));
         if let Err(error) = transaction.commit(&staging, moves, &trash) {
-            trash.items.iter().for_each(|(name, item)| self.make_links(name, item.installed.as_ref()));
+            for (name, item) in &trash.items {
+                self.make_links(name, item.installed.as_ref());
+            }
             return Err(error);
         }
         Ok(moved)
@@ -180,7 +182,9 @@ impl Registry {
         }
         let staging = transaction.stage()?;
         transaction.commit(&staging, moves, &trash)?;
-        linked.iter().for_each(|(name, installed)| self.make_links(name, installed.as_ref()));
+        for (name, installed) in &linked {
+            self.make_links(name, installed.as_ref());
+        }
         Ok(back)
     }
 

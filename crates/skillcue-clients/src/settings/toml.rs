@@ -35,17 +35,12 @@ pub(super) fn has(text: &str, key: &str) -> bool {
 fn table_at<'d>(document: &'d Document<&str>, path: &[&str]) -> Result<Option<&'d dyn TableLike>, TextFault> {
     let mut at: &dyn TableLike = document.as_table();
     for (depth, key) in path.iter().enumerate() {
-        match at.get(key) {
-            None => return Ok(None),
-            Some(item) => match item.as_table_like() {
-                Some(table) => at = table,
-                None => {
-                    let key = path[..=depth].join(".");
-                    let at = item.span().map_or(0, |span| span.start);
-                    return Err(TextFault::Shape { at, key, wanted: "a table" });
-                }
-            },
-        }
+        let Some(item) = at.get(key) else { return Ok(None) };
+        let wrong = || {
+            let (at, key) = (item.span().map_or(0, |span| span.start), path[..=depth].join("."));
+            TextFault::Shape { at, key, wanted: "a table" }
+        };
+        at = item.as_table_like().ok_or_else(wrong)?;
     }
     Ok(Some(at))
 }
@@ -55,13 +50,11 @@ pub(super) fn elements(text: &str, path: &[&str]) -> Result<Vec<Value>, TextFaul
     let Some((key, above)) = path.split_last() else { return Ok(Vec::new()) };
     let document = parse(text)?;
     let Some(item) = table_at(&document, above)?.and_then(|table| table.get(key)) else { return Ok(Vec::new()) };
-    match plain(item) {
-        Value::Array(elements) => Ok(elements),
-        _ => {
-            let at = item.span().map_or(0, |span| span.start);
-            Err(TextFault::Shape { at, key: path.join("."), wanted: "a list" })
-        }
+    if let Value::Array(elements) = plain(item) {
+        return Ok(elements);
     }
+    let at = item.span().map_or(0, |span| span.start);
+    Err(TextFault::Shape { at, key: path.join("."), wanted: "a list" })
 }
 
 /// Puts a table into the table at a path: below a header of its own at the end, or where the tables around it are.
@@ -167,14 +160,14 @@ pub(super) fn cut(text: &str, path: &[&str], key: &str) -> Result<String, TextFa
                 if before.ends_with(',') {
                     out.replace_range(before.len() - 1..span.end, "");
                 } else if text[after..].starts_with(',') {
-                    out.replace_range(start..after + 1, "");
+                    out.replace_range(start..=after, "");
                 } else {
                     out.replace_range(before.len()..after, "");
                 }
                 out
             } else {
                 let end = text[span.end..].find('\n').map_or(text.len(), |newline| span.end + newline + 1);
-                without(text, vec![line..end])
+                without(text, std::iter::once(line..end))
             }
         }
         _ => return Err(TextFault::Unsafe),
@@ -230,7 +223,8 @@ fn table_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
 }
 
 /// Returns the text without some ranges of whole lines, each with one empty line before it.
-fn without(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+fn without(text: &str, ranges: impl IntoIterator<Item = Range<usize>>) -> String {
+    let mut ranges: Vec<Range<usize>> = ranges.into_iter().collect();
     ranges.sort_by_key(|range| range.start);
     let mut out = text.to_owned();
     for range in ranges.into_iter().rev() {

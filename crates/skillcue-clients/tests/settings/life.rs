@@ -30,7 +30,9 @@ fn every_client_is_connected_from_nothing_and_leaves_nothing() {
 #[test]
 fn entries_have_the_shape_of_each_client() {
     let home = Home::new();
-    Client::ALL.into_iter().for_each(|client| drop(home.connect(client).unwrap()));
+    for client in Client::ALL {
+        home.connect(client).unwrap();
+    }
     let command = |client: &str| format!("/opt/skillcue hook {client} --mcp 2>/dev/null || true");
     let group = |client: &str, timeout: u64| json!([{"hooks": [{"type": "command", "command": command(client), "timeout": timeout}]}]);
     let claude = json_of(&home, ".claude/settings.json");
@@ -98,7 +100,7 @@ fn parts_come_and_go_one_by_one() {
 }
 
 #[test]
-fn what_others_wrote_since_stays() {
+fn lines_that_others_wrote_since_stay() {
     let home = Home::new();
     home.write(".gemini/settings.json", "{\n  \"a\": 1\n}\n");
     home.connect(Client::Gemini).unwrap();

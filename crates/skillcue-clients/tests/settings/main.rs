@@ -73,8 +73,12 @@ impl Home {
         let (store, connector) = (self.store(), self.connector("/opt/skillcue", false));
         let files = connector.files(client).unwrap();
         let changes: Vec<SettingsChange> = files.iter().map(|file| file.disconnect(parts, &store).unwrap()).collect();
-        changes.iter().for_each(|change| change.apply(&store).unwrap());
-        changes.iter().for_each(SettingsChange::clear_dirs);
+        for change in &changes {
+            change.apply(&store).unwrap();
+        }
+        for change in &changes {
+            change.clear_dirs();
+        }
         changes
     }
 

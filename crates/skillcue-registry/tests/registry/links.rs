@@ -58,7 +58,7 @@ fn a_link_leads_to_the_one_copy_and_goes_with_it() {
 }
 
 #[test]
-fn what_is_there_already_is_never_touched() {
+fn files_of_others_are_never_touched() {
     let home = Home::new();
     fs::create_dir_all(home.folder().join("pdf")).unwrap();
     fs::write(home.folder().join("pdf/SKILL.md"), "mine").unwrap();
