@@ -45,7 +45,9 @@ pub(super) fn measure(
             });
             std::fs::write(&file, input.to_string())?;
             let mut command = Command::new(&program);
-            command.env("XDG_CACHE_HOME", &cache).args(["--isolated", "--skills-dir"]).arg(tree.root()).args(args);
+            // A busy machine must not end the measurement.
+            command.env("XDG_CACHE_HOME", &cache).env("SKILLCUE_HOOK_DEADLINE_MS", "60000");
+            command.args(["--isolated", "--skills-dir"]).arg(tree.root()).args(args);
             let command = command.stdin(File::open(&file)?).stderr(Stdio::null());
             let start = Instant::now();
             let output = command.output()?;
