@@ -35,10 +35,12 @@ const FOLDS: usize = 5;
 const MIN_REPOSITORY: usize = 6;
 const RANKS: usize = RANK_PARTS.len();
 const GATES: usize = GATE_PARTS.len();
+/// The first of the gate's values that count only where skills have bodies.
+const BODIES_ONLY: usize = 8;
 /// How many repositories messages that need no skill count as: their weight beside the others.
 const NONE_SOURCES: usize = 10;
 /// The certainty from which a body is shown.
-const BODY: f64 = 0.68;
+const BODY: f64 = 0.67;
 /// How much more a message counts that must not select a skill, when the gate is fitted.
 const MUST_NOT: f64 = 3.0;
 /// How much more a message counts that needs no skill, when the names are fitted.
@@ -101,6 +103,7 @@ struct Case {
     source: usize,
     positive: bool,
     none: bool,
+    bodies: bool,
     values: Vec<[f64; RANKS]>,
     evidence: Vec<Evidence>,
     facts: MessageFacts,
@@ -242,6 +245,7 @@ fn cases(
             source: *source,
             positive: !message.relevant.is_empty(),
             none: message.none,
+            bodies,
             values: found.iter().map(|one| fusion::rank_values(&one.evidence, &greatest).map(f64::from)).collect(),
             evidence: found.iter().map(|one| one.evidence).collect(),
             facts,
@@ -437,7 +441,12 @@ impl Case {
     }
 
     fn gate(&self, at: usize) -> [f64; GATES] {
-        fusion::gate_values(&self.evidence[at], self.facts, self.share(at)).map(f64::from)
+        let mut values = fusion::gate_values(&self.evidence[at], self.facts, self.share(at)).map(f64::from);
+        if !self.bodies {
+            // Among a few descriptions, a rival halves the rarity of a word: BM25 in raw units would take it for a doubt.
+            values[BODIES_ONLY..].fill(0.0);
+        }
+        values
     }
 
     fn naming(&self, order: &[usize], rank: usize) -> [f64; GATES] {

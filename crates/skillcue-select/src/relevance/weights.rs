@@ -12,7 +12,7 @@ pub const WITH_BODIES: FusionWeights = FusionWeights {
 /// The weights where they have none, or where none are indexed yet.
 pub const WITHOUT_BODIES: FusionWeights = FusionWeights {
     rank: [5.119, 0.000, 2.682, 2.380, 0.603, 0.000, 0.550, -0.148, 0.893, 0.000, 0.000, 0.868, 1.521, 0.000],
-    gate: [2.065, -0.414, 0.648, 1.264, -7.565, -0.317, -0.381, -4.135, 1.724, 0.638, 0.000, 0.266, -3.413],
+    gate: [3.226, 1.288, 0.813, 3.489, -7.661, -0.520, 0.879, 0.073, 0.000, 0.000, 0.000, 0.000, -6.115],
     naming: [3.376, 0.283, 0.380, 1.091, -1.466, -0.398, 0.023, -0.110, 0.825, 0.544, 0.000, 0.518, -4.890],
 };
 
@@ -26,6 +26,6 @@ pub const WITH_BODIES_AND_MODEL: FusionWeights = FusionWeights {
 /// The weights where they have none, or where none are indexed yet, with a sentence model. Carried over from the fit before, in proportion.
 pub const WITHOUT_BODIES_WITH_MODEL: FusionWeights = FusionWeights {
     rank: [2.818, 0.000, 3.052, 3.035, 0.769, 0.000, 0.342, -0.148, 0.946, 0.000, 0.000, 0.310, 0.605, 11.007],
-    gate: [3.188, -1.116, -0.494, 0.141, -9.428, -0.437, -0.479, -3.665, 1.724, 0.638, 0.000, 0.266, -2.501],
+    gate: [4.349, 0.586, -0.329, 2.366, -9.524, -0.640, 0.781, 0.543, 0.000, 0.000, 0.000, 0.000, -5.203],
     naming: [4.012, 0.266, 0.101, 0.276, -3.548, -0.280, -0.130, -0.208, 0.825, 0.544, 0.000, 0.518, -4.265],
 };
