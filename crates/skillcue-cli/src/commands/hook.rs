@@ -3,11 +3,15 @@
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
+use skillcue::catalog::{SkillRoot, nested_roots};
+use skillcue::select::TurnProgress;
 use skillcue::{Decision, Mode};
 use skillcue_clients::Client;
 use skillcue_clients::hook::{
@@ -23,6 +27,9 @@ use crate::{Outcome, deadline, explanation, text};
 
 /// Most of the input that is read, in bytes. The rest is thrown away: a client whose pipe breaks may not go on.
 const MAX_INPUT: u64 = 32 << 20;
+
+/// Most of the lines of a message in which paths are looked for.
+const MAX_LINES: usize = 200;
 
 /// Up to so many skills have their bodies read before an answer that ranks by them.
 const MAX_INDEXED_FIRST: usize = 1_000;
@@ -108,9 +115,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         input.event,
         HookEvent::Prompt(_) | HookEvent::AfterTool { .. } | HookEvent::Start(StartSource::Compacted)
     );
+    let nested = if answers && !context.isolated()? { nested(&input.event, &host) } else { Vec::new() };
     let skills = host.local_skills_with(|builder| {
         // Where no skill is looked at, none is looked for.
-        let builder = if answers { builder } else { skillcue::Skillcue::builder() };
+        let builder = if answers { builder.roots(nested) } else { skillcue::Skillcue::builder() };
         shape_with(builder, config, adapter, &options)
     })?;
     let is_large = skills.catalog().len() > MAX_INDEXED_FIRST;
@@ -183,6 +191,22 @@ fn index(adapter: &'static HookAdapter, context: &Context) -> Result<Outcome, Cl
     skills.census();
     skills.index_bodies();
     Ok(Outcome::Done)
+}
+
+/// Returns the folders with skills of the parts of a project that an event is about: files that a message names, or a tool
+/// has touched.
+fn nested(event: &HookEvent, host: &Host) -> Vec<SkillRoot> {
+    let touched = match event {
+        HookEvent::Prompt(prompt) => {
+            let lines = prompt.lines().take(MAX_LINES).map(Value::from).collect();
+            TurnProgress::default().call("prompt", &Value::Array(lines))
+        }
+        HookEvent::AfterTool { tool, arguments } => TurnProgress::default().call(tool, arguments),
+        _ => return Vec::new(),
+    };
+    let cwd = host.environment().cwd.as_deref();
+    let roots = cwd.map(|cwd| nested_roots(cwd, touched.touched_paths().iter().map(Path::new)));
+    roots.into_iter().flatten().filter(|root| root.path.is_dir()).collect()
 }
 
 /// Returns whether the answer can be given without a session: not if another process answers at this moment.

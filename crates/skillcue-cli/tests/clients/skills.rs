@@ -12,7 +12,7 @@ pub(crate) const PDF_AGAIN: &str = "Now fill in the other PDF form, residence.pd
 pub(crate) const EMAIL_MESSAGE: &str = "Write the HTML email newsletter so that it looks right in Outlook";
 
 /// A message that needs no skill.
-pub(crate) const PLAIN_MESSAGE: &str = "Who wrote Faust?";
+pub(crate) const PLAIN_MESSAGE: &str = "What is seventeen times twenty-three?";
 
 /// The skill for forms. Its body has neither `<` nor `>`, and one sentence that occurs nowhere else.
 pub(crate) const PDF: SampleSkill = SampleSkill {

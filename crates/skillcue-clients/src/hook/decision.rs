@@ -16,6 +16,11 @@ use skillcue::{
 use super::words::{ClientWords, MAX_FILES_LINE};
 use super::{AnswerShape, HookAdapter, HookEvent, HookInput, HookSession, HookStyle, StartSource};
 
+/// The likelihood of the best skill from which a hook names the likely ones. Elsewhere less is enough, but what a hook says
+/// stays in the client's history: of fifteen everyday messages among 500 real skills, this keeps the names for all that had
+/// a skill, and says nothing to "thanks, looks good" or a sum.
+const MIN_LIKELIHOOD: f32 = 0.15;
+
 /// The number of characters of an answer. The strictest client cuts at 10,000.
 const MAX_CHARACTERS: usize = 9_000;
 /// The number of characters below which no further body is looked for.
@@ -235,6 +240,11 @@ impl HookTurn<'_> {
         }
         let seen = session.shown.clone();
         let shown = self.skills.disclose(request().session(&mut session.shown).characters(room));
+        let best = shown.skills.iter().map(|skill| skill.likelihood).fold(0.0, f32::max);
+        if shown.tier == Tier::Shortlist && best < MIN_LIKELIHOOD {
+            let why = format!("the likeliest skill is right in {:.0} of 100 cases, too few to name it", best * 100.0);
+            return HookDecision { selection: Some(selection), ..self.done(&texts, session, before, why) };
+        }
         let catalog = self.skills.catalog();
         let is_body = |skill: &&DisclosedSkill| matches!(skill.decision, Decision::Included | Decision::Shortened);
         let of = |skill: &DisclosedSkill| catalog.get(&skill.name);
