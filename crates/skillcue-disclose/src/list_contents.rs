@@ -78,7 +78,8 @@ impl<'i, 'e> ListContents<'i, 'e> {
                 false => draft.omitted.push(entry.id.to_string()),
             }
         }
-        NameGroups::new(ids.iter().copied(), self.counter).write(&mut draft.names, &vec![true; ids.len()]);
+        let groups = NameGroups::new(ids.iter().copied(), self.counter);
+        draft.beginnings = groups.write(&mut draft.names, &vec![true; ids.len()]);
         draft.contents = self.table(&draft.omitted, room / CONTENTS_SHARE + left);
         draft
     }

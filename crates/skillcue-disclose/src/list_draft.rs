@@ -15,6 +15,8 @@ pub(crate) struct ListDraft<'i> {
     described: Vec<(&'i str, Cow<'i, str>)>,
     /// The text of the names without descriptions.
     pub(crate) names: String,
+    /// The number of words in `names` that begin a name.
+    pub(crate) beginnings: usize,
     /// The text about the groups of the missing skills.
     pub(crate) contents: String,
     pub(crate) shortened: Vec<String>,
@@ -24,7 +26,8 @@ pub(crate) struct ListDraft<'i> {
 impl<'i> ListDraft<'i> {
     pub(crate) fn new(style: ListStyle) -> ListDraft<'i> {
         let (names, contents) = (String::new(), String::new());
-        ListDraft { style, described: Vec::new(), names, contents, shortened: Vec::new(), omitted: Vec::new() }
+        let (shortened, omitted) = (Vec::new(), Vec::new());
+        ListDraft { style, described: Vec::new(), names, beginnings: 0, contents, shortened, omitted }
     }
 
     /// Returns a list of all that the items have.
@@ -34,8 +37,8 @@ impl<'i> ListDraft<'i> {
         ListDraft { described: described.collect(), shortened: shortened.collect(), ..ListDraft::new(style) }
     }
 
-    /// Writes and counts the list.
-    pub(crate) fn finish(self, counter: &dyn TokenCounter) -> SkillList {
+    /// Writes and counts the list. Returns what it takes of a limit's reserve, too.
+    pub(crate) fn finish(self, counter: &dyn TokenCounter) -> (SkillList, Tokens) {
         let mut text = self.style.head().to_owned();
         for (id, description) in &self.described {
             self.style.write(&mut text, id, description);
@@ -46,8 +49,16 @@ impl<'i> ListDraft<'i> {
         }
         text.push_str(&self.names);
         text.push_str(&self.style.tail(&self.contents, self.omitted.len()));
+        let tokens = counter.count(&text);
+        let taken = if self.names.is_empty() {
+            tokens
+        } else {
+            let names = counter.count_64ths(&self.names);
+            let others = counter.count_64ths(&text).saturating_sub(names);
+            Tokens((others + counter.names_64ths(names, self.beginnings)).div_ceil(64))
+        };
         let (shortened, omitted) = (self.shortened, self.omitted);
-        SkillList { tokens: counter.count(&text), text: text.into(), shortened, omitted }
+        (SkillList { tokens, text: text.into(), shortened, omitted }, taken)
     }
 }
 
@@ -154,7 +165,7 @@ pub(crate) fn shrink<'i>(
             draft.described.push((&entry.id, text.unwrap_or(Cow::Borrowed(&*entry.description))));
         }
     }
-    names.write(&mut draft.names, &bare);
+    draft.beginnings = names.write(&mut draft.names, &bare);
     draft
 }
 

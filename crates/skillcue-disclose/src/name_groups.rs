@@ -1,9 +1,10 @@
-//! Names in groups: a line `web-* css html` stands for the ids `web-css` and `web-html`, a line `*-css grid web` for
-//! `grid-css` and `web-css`.
+//! Names in groups: `web-* css html` stands for the ids `web-css` and `web-html`, `*-css grid web` for `grid-css` and
+//! `web-css`. A word with `*` ends the group before it; names in no group come first.
 //!
-//! Blanks separate names because they cost nothing: a token has the blank before its word in it. Commas would cost one
-//! token a name, lines two. No id has a blank or an asterisk, so every id can be put together again.
+//! Blanks separate names and groups because they cost nothing: a token has the blank before its word in it. Commas would
+//! cost one token a name, lines one a group. No id has a blank or an asterisk, so every id can be put together again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use skillcue_base::markup;
@@ -11,7 +12,8 @@ use skillcue_base::markup;
 use crate::TokenCounter;
 
 /// The words before names that are in groups; and before names that are not.
-const GROUPED: &str = "Names only (each word in place of `*`: `web-* css html` is web-css and web-html):\n";
+const GROUPED: &str =
+    "Names only (words after one with `*` go in its place: `web-* css html` is web-css and web-html):\n";
 const PLAIN: &str = "Names only:\n";
 
 /// The number of places at which one name may be divided.
@@ -24,9 +26,10 @@ pub(crate) fn family(id: &str) -> Option<&str> {
     (end < id.len()).then(|| &id[..end])
 }
 
-/// Writes names on few tokens: those that begin alike share a line where that costs less, and of the others those that
+/// Writes names on few tokens: those that begin alike are a group where that costs less, and of the others those that
 /// end alike.
 pub(crate) struct NameGroups<'a> {
+    counter: &'a dyn TokenCounter,
     ids: Vec<&'a str>,
     by_start: AffixTree,
     by_end: AffixTree,
@@ -37,11 +40,11 @@ pub(crate) struct NameGroups<'a> {
 
 impl<'a> NameGroups<'a> {
     /// Makes one of names without duplicates, in their order.
-    pub(crate) fn new(ids: impl IntoIterator<Item = &'a str>, counter: &dyn TokenCounter) -> NameGroups<'a> {
+    pub(crate) fn new(ids: impl IntoIterator<Item = &'a str>, counter: &'a dyn TokenCounter) -> NameGroups<'a> {
         let ids: Vec<&str> = ids.into_iter().collect();
         let [by_start, by_end] = [Side::Start, Side::End].map(|side| AffixTree::new(side, &ids, counter));
         let [intro, plain_intro] = [GROUPED, PLAIN].map(|words| counter.count_64ths(words));
-        NameGroups { ids, by_start, by_end, intro, plain_intro }
+        NameGroups { counter, ids, by_start, by_end, intro, plain_intro }
     }
 
     /// Returns the most that the words before the names cost, in 64ths of a token.
@@ -49,7 +52,7 @@ impl<'a> NameGroups<'a> {
         self.intro
     }
 
-    /// Returns the cost of these names, in 64ths of a token.
+    /// Returns what these names take of a limit's reserve, in 64ths of a token.
     pub(crate) fn cost(&self, kept: &[bool]) -> usize {
         let (cost, is_grouped) = self.divide(kept);
         match cost {
@@ -70,33 +73,36 @@ impl<'a> NameGroups<'a> {
         // The first division has the cost of names in no group, too.
         let twice: usize =
             single.iter().zip(&self.by_start.names).filter(|(is, _)| **is).map(|(_, name)| name[0].1).sum();
-        (starts.cost - twice + ends.cost, alone != kept)
+        (self.counter.names_64ths(starts.cost - twice + ends.cost, 0), alone != kept)
     }
 
-    /// Appends these names: those in no group on the first line, then a line for each group.
-    pub(crate) fn write(&self, out: &mut String, kept: &[bool]) {
+    /// Appends these names: those in no group, then each group. Returns the number of words that begin a name.
+    pub(crate) fn write(&self, out: &mut String, kept: &[bool]) -> usize {
         let (starts, single) = self.by_start.divide(kept);
         let (ends, _) = self.by_end.divide(&single);
-        let mut lines: BTreeMap<(Side, &str), Vec<&str>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Side, &str), Vec<&str>> = BTreeMap::new();
         for (at, id) in self.ids.iter().enumerate().filter(|(at, _)| kept[*at]) {
             let (side, tree, grouping) =
                 if single[at] { (Side::End, &self.by_end, &ends) } else { (Side::Start, &self.by_start, &starts) };
             let (cut, _) = tree.names[at][grouping.opened[tree.nodes_of[at]]];
             let (affix, rest) = side.split(id, cut);
-            lines.entry((if affix.is_empty() { Side::Start } else { side }, affix)).or_default().push(rest);
+            groups.entry((if affix.is_empty() { Side::Start } else { side }, affix)).or_default().push(rest);
         }
-        if lines.is_empty() {
-            return;
+        if groups.is_empty() {
+            return 0;
         }
-        out.push_str(if lines.keys().all(|(_, affix)| affix.is_empty()) { PLAIN } else { GROUPED });
-        for ((side, affix), names) in lines {
+        out.push_str(if groups.keys().all(|(_, affix)| affix.is_empty()) { PLAIN } else { GROUPED });
+        let (mut words, mut beginnings) = (Vec::new(), 0);
+        for ((side, affix), names) in groups {
+            beginnings += if side == Side::Start && !affix.is_empty() { 1 } else { names.len() };
             if !affix.is_empty() {
-                out.push_str(&markup::text(&side.pattern(affix)));
-                out.push(' ');
+                words.push(Cow::Owned(side.pattern(affix)));
             }
-            out.push_str(&markup::text(&names.join(" ")));
-            out.push('\n');
+            words.extend(names.into_iter().map(Cow::Borrowed));
         }
+        out.push_str(&markup::text(&words.join(" ")));
+        out.push('\n');
+        beginnings
     }
 }
 
@@ -150,29 +156,30 @@ struct AffixTree {
 struct SharedAffix {
     parent: usize,
     depth: usize,
-    /// The cost of the start of its line.
-    line: usize,
+    /// The cost of the word with `*`.
+    pattern: usize,
 }
 
 /// The cheapest groups for some of the names.
 struct Grouping {
     cost: usize,
-    /// For each node, the depth of the one on whose line its names are.
+    /// For each node, the depth of the one in whose group its names are.
     opened: Vec<usize>,
 }
 
 impl AffixTree {
     fn new(side: Side, ids: &[&str], counter: &dyn TokenCounter) -> AffixTree {
-        let mut scratch = String::new();
-        let mut cost = |before: &str, text: &str| {
-            scratch.clear();
-            scratch.extend([before, text]);
-            counter.count_64ths(&scratch)
+        let mut scratch = String::from(" ");
+        let mut cost = |text: &str, begins: bool| {
+            scratch.truncate(1);
+            scratch.push_str(text);
+            counter.names_64ths(counter.count_64ths(&scratch), usize::from(begins))
         };
         let mut names: Vec<Vec<(usize, usize)>> = Vec::with_capacity(ids.len());
         for id in ids {
             let cuts = std::iter::once(0).chain(side.cuts(id));
-            names.push(cuts.map(|cut| (cut, cost(" ", side.split(id, cut).1))).collect());
+            let begins = |cut: usize| side == Side::End || cut == 0;
+            names.push(cuts.map(|cut| (cut, cost(side.split(id, cut).1, begins(cut)))).collect());
         }
         let mut order: Vec<usize> = (0..ids.len()).collect();
         if side == Side::End {
@@ -186,15 +193,16 @@ impl AffixTree {
             };
             names[a].iter().zip(&names[b]).take_while(is_equal).count() - 1
         };
-        let mut nodes = vec![SharedAffix { parent: 0, depth: 0, line: 0 }];
+        let mut nodes = vec![SharedAffix { parent: 0, depth: 0, pattern: 0 }];
         let mut nodes_of = vec![0; ids.len()];
         // The nodes that the name before is in, the shortest first.
         let mut path = vec![0];
         for (nth, &at) in order.iter().enumerate() {
             path.truncate(shared(nth.checked_sub(1).and_then(|before| order.get(before)), Some(&at)) + 1);
             for depth in path.len()..=shared(Some(&at), order.get(nth + 1)) {
-                let line = cost("\n", &side.pattern(side.split(ids[at], names[at][depth].0).0));
-                nodes.push(SharedAffix { parent: path[depth - 1], depth, line });
+                let affix = side.split(ids[at], names[at][depth].0).0;
+                let pattern = cost(&side.pattern(affix), side == Side::Start);
+                nodes.push(SharedAffix { parent: path[depth - 1], depth, pattern });
                 path.push(nodes.len() - 1);
             }
             nodes_of[at] = path[path.len() - 1];
@@ -204,7 +212,7 @@ impl AffixTree {
 
     /// Chooses the groups that cost the least, and returns which names are in none.
     fn divide(&self, kept: &[bool]) -> (Grouping, Vec<bool>) {
-        // For each node, the cost of the names in it on a line of each depth.
+        // For each node, the cost of the names in it in a group of each depth.
         let mut costs = vec![[0_usize; MAX_DEPTH + 1]; self.nodes.len()];
         let mut is_used = vec![false; self.nodes.len()];
         for (at, name) in self.names.iter().enumerate().filter(|(at, _)| kept[*at]) {
@@ -220,7 +228,7 @@ impl AffixTree {
                 continue;
             }
             is_used[node.parent] = true;
-            let own = node.line + costs[at][node.depth];
+            let own = node.pattern + costs[at][node.depth];
             for depth in 0..node.depth {
                 opens[at][depth] = own < costs[at][depth];
                 costs[node.parent][depth] += own.min(costs[at][depth]);
@@ -248,21 +256,21 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_alike_share_a_line() {
+    fn names_that_begin_alike_are_a_group() {
         let text = written(&["azure-cosmos", "azure-keyvault", "azure-storage-blob", "azure-storage-queue", "pdf"]);
-        assert_eq!(text, format!("{GROUPED}pdf\nazure-* cosmos keyvault storage-blob storage-queue\n"));
+        assert_eq!(text, format!("{GROUPED}pdf azure-* cosmos keyvault storage-blob storage-queue\n"));
         assert_eq!(written(&["a-b", "a-c"]), format!("{PLAIN}a-b a-c\n"), "a group of two short names costs more");
         assert_eq!(written(&[]), "");
     }
 
     #[test]
-    fn names_that_end_alike_share_a_line() {
+    fn names_that_end_alike_are_a_group() {
         let text = written(&["asana-automation", "brex-automation", "pdf", "web-css", "zoom-automation"]);
-        assert_eq!(text, format!("{GROUPED}pdf web-css\n*-automation asana brex zoom\n"));
+        assert_eq!(text, format!("{GROUPED}pdf web-css *-automation asana brex zoom\n"));
     }
 
     #[test]
-    fn a_group_in_a_group_has_a_line_of_its_own() {
+    fn a_group_in_a_group_has_a_pattern_of_its_own() {
         let text = written(&[
             "microsoft-azure-management-compute",
             "microsoft-azure-management-network",
@@ -271,7 +279,7 @@ mod tests {
             "microsoft-foundry",
             "microsoft-graph",
         ]);
-        let lines = "microsoft-* fabric foundry graph\nmicrosoft-azure-management-* compute network storage\n";
+        let lines = "microsoft-* fabric foundry graph microsoft-azure-management-* compute network storage\n";
         assert_eq!(text, format!("{GROUPED}{lines}"));
     }
 
@@ -279,7 +287,7 @@ mod tests {
     fn servers_are_groups_and_the_beginning_itself_is_none() {
         let text =
             written(&["acme", "acme-", "acme-refund-policy", "acme:pay", "acme:refund", "acme:send", "acme:void"]);
-        assert_eq!(text, format!("{GROUPED}acme acme- acme-refund-policy\nacme:* pay refund send void\n"));
+        assert_eq!(text, format!("{GROUPED}acme acme- acme-refund-policy acme:* pay refund send void\n"));
         assert_eq!(family("acme-pay:refund-all"), Some("acme-pay:"));
         assert_eq!((family("web-css-grid"), family("pdf"), family("web-")), (Some("web-"), None, None));
     }
@@ -293,8 +301,8 @@ mod tests {
         let groups = NameGroups::new(ids.iter().copied(), &Segment);
         let kept: Vec<bool> = (0..60).map(|i| i % 4 > 0).collect();
         let mut text = String::new();
-        groups.write(&mut text, &kept);
-        let (cost, actual) = (groups.cost(&kept), Segment.count_64ths(&text));
+        let beginnings = groups.write(&mut text, &kept);
+        let (cost, actual) = (groups.cost(&kept), Segment.names_64ths(Segment.count_64ths(&text), beginnings));
         assert!(cost.abs_diff(actual) < 3 * 64, "{cost} {actual}");
         assert_eq!(groups.cost(&[false; 60]), 0);
     }

@@ -278,7 +278,7 @@ pub(crate) fn list_within_limit(
     items.sort_unstable_by(|a, b| a.entry.id.cmp(&b.entry.id));
     let Some(limit) = limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit)) else {
         prepare_all(style, &mut items, counter);
-        return ListDraft::whole(style, &items).finish(counter);
+        return ListDraft::whole(style, &items).finish(counter).0;
     };
     let mut aim = limit.0.saturating_mul(64);
     let frame = style.frame(0, counter);
@@ -290,14 +290,14 @@ pub(crate) fn list_within_limit(
         let least = names.cost(&vec![true; items.len()]);
         if least <= room(aim) {
             prepare_all(style, &mut items, counter);
-            let whole = ListDraft::whole(style, &items).finish(counter);
-            if whole.tokens <= limit {
+            let (whole, taken) = ListDraft::whole(style, &items).finish(counter);
+            if taken <= limit {
                 return whole;
             }
         }
         while least <= room(aim) {
-            let section = shrink(style, &items, &names, room(aim), counter).finish(counter);
-            match section.tokens.0.saturating_sub(limit.0) {
+            let (section, taken) = shrink(style, &items, &names, room(aim), counter).finish(counter);
+            match taken.0.saturating_sub(limit.0) {
                 0 => return section,
                 // Parts were counted one by one; together they may cost a little more.
                 over => aim = aim.saturating_sub(over.saturating_mul(64)),
@@ -308,17 +308,17 @@ pub(crate) fn list_within_limit(
     let contents = ListContents::new(style, &items, counter);
     let mut best: Option<SkillList> = None;
     loop {
-        let section = contents.within(aim).finish(counter);
-        if section.tokens > limit && aim > 0 {
+        let (section, taken) = contents.within(aim).finish(counter);
+        if taken > limit && aim > 0 {
             // A first list that fits is better than a second that does not.
             match best {
                 Some(best) => return best,
-                None => aim = aim.saturating_sub((section.tokens.0 - limit.0).saturating_mul(64)),
+                None => aim = aim.saturating_sub((taken.0 - limit.0).saturating_mul(64)),
             }
             continue;
         }
         // Groups were counted one by one; together they may cost less, and leave room for more.
-        let spare = limit.0.saturating_sub(section.tokens.0).saturating_mul(64);
+        let spare = limit.0.saturating_sub(taken.0).saturating_mul(64);
         if best.is_some() || spare == 0 || aim == 0 {
             return section;
         }

@@ -56,6 +56,10 @@ impl TokenCounter for Memo {
     fn reserve(&self, limit: Tokens) -> Tokens {
         self.counter.reserve(limit)
     }
+
+    fn names_64ths(&self, cost: usize, beginnings: usize) -> usize {
+        self.counter.names_64ths(cost, beginnings)
+    }
 }
 
 #[cfg(test)]

@@ -56,10 +56,12 @@ fn listed_ids(text: &str) -> BTreeSet<String> {
             None if line.starts_with("  ") => {}
             None if line.starts_with("Names only") => is_names = true,
             None if !is_names => add(line.split_once(": ").unwrap().0.to_owned()),
-            None => match line.split_once(' ').filter(|(pattern, _)| pattern.contains('*')) {
-                Some((pattern, words)) => words.split(' ').for_each(|word| add(pattern.replace('*', word))),
-                None => line.split(' ').for_each(|word| add(word.to_owned())),
-            },
+            None => {
+                let mut pattern = "*";
+                for word in line.split(' ') {
+                    if word.contains('*') { pattern = word } else { add(pattern.replace('*', word)) }
+                }
+            }
         }
     }
     ids
