@@ -91,15 +91,12 @@ fn fill(sentence: &str, skill: &Skill) -> String {
             ("{dir}", &|| shown_path(&skill.dir())),
             ("{file}", &|| shown_path(&skill.path())),
         ];
-        match values.into_iter().find(|(word, _)| left.starts_with(word)) {
-            Some((word, value)) => {
-                out.push_str(&value());
-                left = &left[word.len()..];
-            }
-            None => {
-                out.push('{');
-                left = &left[1..];
-            }
+        if let Some((word, value)) = values.into_iter().find(|(word, _)| left.starts_with(word)) {
+            out.push_str(&value());
+            left = &left[word.len()..];
+        } else {
+            out.push('{');
+            left = &left[1..];
         }
     }
     out + left
