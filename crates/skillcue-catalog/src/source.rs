@@ -151,7 +151,7 @@ const MAX_NESTED: usize = 32;
 
 /// Returns the directories that hold the skills of parts of a project, below the directory `start`: those of each file that
 /// a turn touches, and of the directories between. Their skills come after the project's own, and are called
-/// `apps/web:name` if their name is taken.
+/// `apps/web:name` if their name is taken. A directory that a link leads out of `start` is left out.
 ///
 /// ```
 /// use std::path::Path;
@@ -173,6 +173,12 @@ pub fn nested_roots<'p>(start: &Path, files: impl IntoIterator<Item = &'p Path>)
             }
         }
     }
+    let top = start.canonicalize();
+    let is_inside = |root: &SkillRoot| match (&top, root.path.canonicalize()) {
+        (Ok(top), Ok(path)) => path.starts_with(top),
+        // It is not there: no skill comes from it.
+        _ => true,
+    };
     let roots = |dir: PathBuf| {
         let part: Box<str> = dir.to_string_lossy().into();
         let at = start.join(&dir);
@@ -181,7 +187,7 @@ pub fn nested_roots<'p>(start: &Path, files: impl IntoIterator<Item = &'p Path>)
             ..SkillRoot::new(at.join(folder), Source::Project)
         })
     };
-    dirs.into_iter().flat_map(roots).collect()
+    dirs.into_iter().flat_map(roots).filter(is_inside).collect()
 }
 
 /// Returns the directories below a home directory that hold a user's skills.

@@ -21,6 +21,9 @@ pub struct SkillLink {
     pub client: String,
     /// The link. For a project's registry: relative to the project.
     pub path: PathBuf,
+    /// Whether a copy was made there. A directory of which this is not recorded is another's, whatever is in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub copied: bool,
 }
 
 /// A link that was made or removed.
@@ -60,22 +63,25 @@ impl Registry {
             if !is_on {
                 return Err(RegistryError::NotLinkable { name, why: "it is off" });
             }
-            let link = SkillLink { client: client.as_str().to_owned(), path: self.recorded(&folder.join(&name)) };
+            let recorded = self.recorded(&folder.join(&name));
+            let copied = installed.links.iter().any(|known| known.copied && known.path == recorded);
+            let link = SkillLink { client: client.as_str().to_owned(), path: recorded, copied };
             let path = self.link_path(&link).ok_or_else(|| RegistryError::LinkInTheWay { path: link.path.clone() })?;
             let is_there = path.symlink_metadata().is_ok();
             if is_there && !self.is_ours(&name, installed, &path) {
                 return Err(RegistryError::LinkInTheWay { path });
             }
-            if !installed.links.contains(&link) {
-                installed.links.push(link);
+            if !installed.links.iter().any(|known| (&known.client, &known.path) == (&link.client, &link.path)) {
+                installed.links.push(link.clone());
             }
-            links.push((name, path, is_there));
+            links.push((name, link.path, path, is_there));
         }
         transaction.commit_registry()?;
         let mut changes = Vec::new();
-        for (name, path, is_there) in links {
-            if !is_there {
-                self.make_link(&name, &path)?;
+        for (name, recorded, path, is_there) in links {
+            if !is_there && let Err(error) = self.make_link(&name, &path)? {
+                self.record_copy(&name, &recorded)?;
+                self.make_copy(&name, &path, error)?;
             }
             let copied = !path.is_symlink();
             changes.push(LinkChange { name, client: client.as_str().to_owned(), path, changed: !is_there, copied });
@@ -135,27 +141,51 @@ impl Registry {
         above.collect::<PathBuf>().join(to)
     }
 
-    /// Returns whether a link leads to an installed skill, or a copy has its content.
+    /// Returns whether a link leads to an installed skill, or a directory is a copy that was made there and not changed since.
     fn is_ours(&self, name: &str, installed: &InstalledItem, path: &Path) -> bool {
-        match path.read_link() {
-            Ok(target) => target == self.link_target(name, path),
-            Err(_) => tree::scan(path).is_ok_and(|content| content.id() == installed.digest),
+        if let Ok(target) = path.read_link() {
+            return target == self.link_target(name, path);
         }
+        let is_copy = |link: &SkillLink| link.copied && self.link_path(link).as_deref() == Some(path);
+        installed.links.iter().any(is_copy) && tree::scan(path).is_ok_and(|content| content.id() == installed.digest)
     }
 
-    fn make_link(&self, name: &str, path: &Path) -> Result<(), RegistryError> {
+    /// Makes a link. Returns the reason if links do not work there.
+    fn make_link(&self, name: &str, path: &Path) -> Result<io::Result<()>, RegistryError> {
         let fail = |error| RegistryError::file("link", path, error);
         if let Some(folder) = path.parent() {
             self.disk.create_dir_all(folder).map_err(fail)?;
         }
         match self.disk.symlink(&self.link_target(name, path), path) {
-            Err(error) if is_unsupported(&error) => {
-                let target = self.location.target(InstallableKind::Skill, name);
-                // The reason why there is no link says more than the reason why there is no copy.
-                let copied = tree::scan(&target).and_then(|tree| copy(&target, path, tree.leaves.iter(), &self.disk));
-                copied.map_err(|_| fail(error))
-            }
-            made => made.map_err(fail),
+            Err(error) if !is_unsupported(&error) => Err(fail(error)),
+            made => Ok(made),
+        }
+    }
+
+    /// Records that there will be a copy in place of a link.
+    fn record_copy(&self, name: &str, recorded: &Path) -> Result<(), RegistryError> {
+        let mut transaction = self.write()?;
+        let Some(installed) = transaction.listed.installed.get_mut(name) else {
+            return Err(RegistryError::NotInstalled { name: name.to_owned() });
+        };
+        installed.links.iter_mut().filter(|link| link.path == recorded).for_each(|link| link.copied = true);
+        transaction.commit_registry().map(drop)
+    }
+
+    /// Makes a copy, which is recorded already, where links do not work.
+    fn make_copy(&self, name: &str, path: &Path, why: io::Error) -> Result<(), RegistryError> {
+        let target = self.location.target(InstallableKind::Skill, name);
+        // The reason why there is no link says more than the reason why there is no copy.
+        let copied = tree::scan(&target).and_then(|tree| copy(&target, path, tree.leaves.iter(), &self.disk));
+        copied.map_err(|_| RegistryError::file("link", path, why))
+    }
+
+    /// Makes a recorded link again: a copy only where a copy is recorded. Best effort: linking again makes it.
+    fn make_again(&self, name: &str, link: &SkillLink, path: &Path) {
+        if let Ok(Err(why)) = self.make_link(name, path)
+            && link.copied
+        {
+            let _ = self.make_copy(name, path, why);
         }
     }
 
@@ -174,10 +204,10 @@ impl Registry {
 
     /// Makes the recorded links of an item that was restored, where nothing is in their places.
     pub(crate) fn make_links(&self, name: &str, installed: Option<&InstalledItem>) {
-        for path in installed.iter().flat_map(|installed| &installed.links).filter_map(|link| self.link_path(link)) {
+        let links = installed.iter().flat_map(|installed| &installed.links);
+        for (link, path) in links.filter_map(|link| Some((link, self.link_path(link)?))) {
             if path.symlink_metadata().is_err() {
-                // Best effort: linking again makes it.
-                let _ = self.make_link(name, &path);
+                self.make_again(name, link, &path);
             }
         }
     }
@@ -186,9 +216,9 @@ impl Registry {
     pub(crate) fn refresh_copies(&self, done: &[InstallChange]) {
         for change in done.iter().filter(|change| !change.unchanged) {
             let Some(was) = &change.was else { continue };
-            for path in change.now.links.iter().filter_map(|link| self.link_path(link)) {
+            for (link, path) in change.now.links.iter().filter_map(|link| Some((link, self.link_path(link)?))) {
                 if !path.is_symlink() && self.take_link(&change.name, was, &path) {
-                    let _ = self.make_link(&change.name, &path);
+                    self.make_again(&change.name, link, &path);
                 }
             }
         }

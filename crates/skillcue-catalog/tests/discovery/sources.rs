@@ -271,6 +271,23 @@ fn a_part_of_a_project_has_its_own_skills() {
     assert_eq!(catalog.all().iter().filter(|skill| skill.name() == "pdf").count(), 2);
 }
 
+/// A link leads no turn to skills outside of the project.
+#[test]
+fn a_part_that_is_elsewhere_has_no_skills_here() {
+    let tree = Tree::new();
+    tree.write("elsewhere/.agents/skills/evil/SKILL.md", skill("evil", "Of others."));
+    tree.write("elsewhere/skills/evil/SKILL.md", skill("evil", "Of others."));
+    tree.write("repo/libs/core/.agents/skills/good/SKILL.md", skill("good", "Of the project."));
+    tree.write("repo/apps/web/.claude/settings.json", "{}");
+    tree.link("../../elsewhere", "repo/apps/lnk");
+    tree.link("../../../../elsewhere/skills", "repo/apps/web/.claude/skills");
+    tree.link("../libs/core", "repo/apps/core");
+    let files = ["apps/lnk/x.c", "apps/lnk/deep/x.c", "apps/web/x.ts", "apps/core/x.rs"].map(PathBuf::from);
+    let start = tree.path().join("repo");
+    let catalog = Discovery::new(skillcue_catalog::nested_roots(&start, files.iter().map(PathBuf::as_path))).run();
+    assert_eq!(names(&catalog), ["good"]);
+}
+
 #[test]
 fn close_names() {
     let tree = Tree::new();

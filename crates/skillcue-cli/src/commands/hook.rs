@@ -201,7 +201,7 @@ fn nested(event: &HookEvent, host: &Host) -> Vec<SkillRoot> {
             let lines = prompt.lines().take(MAX_LINES).map(Value::from).collect();
             TurnProgress::default().call("prompt", &Value::Array(lines))
         }
-        HookEvent::AfterTool { tool, arguments } => TurnProgress::default().call(tool, arguments),
+        HookEvent::AfterTool { tool, arguments, .. } => TurnProgress::default().call(tool, arguments),
         _ => return Vec::new(),
     };
     let cwd = host.environment().cwd.as_deref();

@@ -37,6 +37,8 @@ pub struct HookAdapter {
     pub escapes_markup: bool,
     /// The number of bytes above which the client cuts the answer, where it counts bytes.
     pub max_bytes: Option<usize>,
+    /// The tags in which the client puts what hooks add: a text that closes one would speak as the client.
+    pub(super) tags: &'static [&'static str],
     /// The event before a prompt.
     pub(super) prompt: &'static str,
     /// The event after a call of a tool.
@@ -64,6 +66,7 @@ const USUAL: HookAdapter = HookAdapter {
     style: HookStyle::Body,
     escapes_markup: false,
     max_bytes: None,
+    tags: &[],
     prompt: "UserPromptSubmit",
     after_tool: "PostToolUse",
     start: "SessionStart",
@@ -78,6 +81,7 @@ const USUAL: HookAdapter = HookAdapter {
 const ADAPTERS: [HookAdapter; 6] = [
     HookAdapter {
         client: Client::Claude,
+        tags: &["system-reminder"],
         skill_tool: Some("Skill"),
         sigil: Some('/'),
         listed: [&[".claude/skills"], &[".claude/skills"]],
@@ -94,6 +98,7 @@ const ADAPTERS: [HookAdapter; 6] = [
         client: Client::Gemini,
         style: HookStyle::Name,
         escapes_markup: true,
+        tags: &["hook_context"],
         prompt: "BeforeAgent",
         after_tool: "AfterTool",
         compaction: &["PreCompress"],
@@ -118,6 +123,7 @@ const ADAPTERS: [HookAdapter; 6] = [
     HookAdapter {
         client: Client::Qwen,
         escapes_markup: true,
+        tags: &["qwen:user-prompt-submit-context", "system-reminder"],
         skill_tool: Some("skill"),
         listed: [&[".qwen/skills"], &[".qwen/skills", ".agents/skills"]],
         ..USUAL
@@ -125,6 +131,7 @@ const ADAPTERS: [HookAdapter; 6] = [
     HookAdapter {
         client: Client::Copilot,
         shape: AnswerShape::Flat,
+        tags: &["system_reminder"],
         prompt: "userPromptSubmitted",
         after_tool: "postToolUse",
         start: "sessionStart",

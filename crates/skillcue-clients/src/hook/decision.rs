@@ -8,6 +8,7 @@ use serde_json::Value;
 use skillcue::consent::{ConsentGate, may_show};
 use skillcue::disclose::DisclosedSkill;
 use skillcue::select::{Intent, TurnProgress};
+use skillcue::tools::neutralise;
 use skillcue::{
     Builder, Decision, DiscloseConfig, Disclosure, Fallback, LoadRequest, Mode, Policy, Request, Selection, Session,
     Skill, Skillcue, Tier,
@@ -35,6 +36,21 @@ pub struct HookOptions {
     pub has_tools: bool,
     /// The gate that answers which skills of a checkout are allowed; without it, none is.
     pub consent: Option<Arc<dyn ConsentGate>>,
+}
+
+impl HookOptions {
+    /// Returns whether a skill's body is kept from models until a person allows it.
+    pub(super) fn holds(&self, skill: &Skill) -> bool {
+        match &self.consent {
+            Some(gate) => !may_show(skill, &**gate),
+            None => skill.is_foreign(),
+        }
+    }
+
+    /// Returns whether a model may be shown a skill's body though the user does not call it.
+    fn shows(&self, skill: &Skill) -> bool {
+        skill.is_open_to_models() && !self.holds(skill)
+    }
 }
 
 /// The answer of a hook.
@@ -116,15 +132,13 @@ pub fn shape_with(
     let words = ClientWords { adapter, options };
     let config =
         DiscloseConfig { policy: Policy::Inject, fallback: Fallback::None, load_advice: words.advice(), ..config };
-    let (consent, owned) = (options.consent.clone(), options.clone());
-    let is_held = move |skill: &Skill| match &consent {
-        Some(gate) => !may_show(skill, &**gate),
-        None => skill.is_foreign(),
-    };
+    let (consent, owned) = (options.clone(), options.clone());
+    let is_held = move |skill: &Skill| consent.holds(skill);
     let stand_in = move |skill: &Skill, body: &str, is_held: bool| {
         let words = ClientWords { adapter, options: &owned };
         match () {
-            () if is_held => Some(words.held(skill)),
+            // Also if the session has seen it: since then, it may have been forbidden.
+            () if is_held || owned.holds(skill) => Some(words.held(skill)),
             () if adapter.escapes_markup && body.contains(['<', '>']) => Some(words.pointer(skill)),
             () => None,
         }
@@ -146,7 +160,7 @@ pub fn decide(
     let turn = HookTurn { skills, adapter, style, words, input };
     match &input.event {
         HookEvent::Prompt(prompt) => turn.prompt(prompt, session),
-        HookEvent::AfterTool { tool, arguments } => turn.after_tool(tool, arguments, session),
+        HookEvent::AfterTool { tool, arguments, has_failed } => turn.after_tool(tool, arguments, *has_failed, session),
         HookEvent::Start(StartSource::Compacted) => turn.start_compacted(session),
         HookEvent::Start(StartSource::Cleared) => {
             HookDecision::nothing("the client has emptied its context").changed(HookSession::default())
@@ -185,6 +199,7 @@ struct HookTurn<'a> {
 
 impl HookTurn<'_> {
     fn answer(&self, text: String) -> HookAnswer {
+        let text = neutralise(&text, self.adapter.tags).into_owned();
         HookAnswer { shape: self.adapter.shape, event_name: self.input.event_name.clone(), text }
     }
 
@@ -215,8 +230,7 @@ impl HookTurn<'_> {
             }
             match &decision.answer {
                 Some(answer) if !self.fits(&answer.text) && style == HookStyle::Body => {
-                    // Bytes are more than characters in most scripts, and some lines are not counted.
-                    if most < MIN_CHARACTERS { style = HookStyle::Name } else { most = most * 2 / 3 }
+                    shrink(&mut most, &mut style);
                 }
                 _ => return decision,
             }
@@ -280,11 +294,12 @@ impl HookTurn<'_> {
                 texts.extend((fresh.is_empty() && !news.is_empty()).then(|| self.words.names(&news, false)));
             }
             HookStyle::Body if !fresh.is_empty() || (!news.is_empty() && shown.tier == Tier::Shortlist) => {
-                let files = if named.is_empty() { None } else { self.words.files(&named) };
-                texts.push(match files {
-                    Some(files) => format!("{}\n{files}", shown.turn),
-                    None => shown.turn.clone(),
-                });
+                let (held, open): (Vec<&Skill>, Vec<&Skill>) =
+                    named.iter().partition(|skill| self.words.options.holds(skill));
+                let files = if open.is_empty() { None } else { self.words.files(&open) };
+                let caveat = (!held.is_empty()).then(|| ClientWords::caveat(&held));
+                let lines = [Some(shown.turn.clone()), files, caveat];
+                texts.push(lines.into_iter().flatten().collect::<Vec<_>>().join("\n"));
             }
             HookStyle::Body => {}
         }
@@ -309,31 +324,58 @@ impl HookTurn<'_> {
     /// Returns what was in use before the client compacted its context, to be shown again.
     fn again(&self, session: &mut HookSession, most: usize, style: HookStyle) -> Option<String> {
         session.compact();
+        let catalog = self.skills.catalog();
+        // Since a skill was shown or loaded, it may have been hidden or forbidden; or it never was for models.
+        let is_shown = |address: &str| catalog.get(address).is_some_and(|skill| self.words.options.shows(skill));
+        let gone = session.shown.remembered().filter(|known| !is_shown(&known.address));
+        for name in gone.map(|known| known.name.clone()).collect::<Vec<_>>() {
+            session.shown.unloaded(&name);
+        }
         let shown = self.skills.rehydrate_characters(&mut session.shown, most);
         if style == HookStyle::Body {
             return Some(shown.text).filter(|text| !text.is_empty());
         }
-        let catalog = self.skills.catalog();
         let skills: Vec<&Skill> = shown.skills.iter().filter_map(|skill| catalog.get(&skill.name)).collect();
         (!skills.is_empty()).then(|| self.words.names(&skills, true))
     }
 
     fn start_compacted(&self, session: Option<HookSession>) -> HookDecision {
         let Some(before) = session else { return HookDecision::nothing("nothing is known of this session") };
-        let mut session = HookSession { is_compacted: false, ..before.clone() };
-        let text = self.again(&mut session, MAX_CHARACTERS - MAX_FILES_LINE - 20, self.style);
-        let text = text.filter(|text| self.fits(text));
-        let why = if text.is_some() { "it was in use before the compaction" } else { "nothing was in use" };
-        let decision = self.done(&text.into_iter().collect::<Vec<_>>(), session, &before, why.to_owned());
-        HookDecision { has_changed: true, ..decision }
+        let mut most = MAX_CHARACTERS - MAX_FILES_LINE - 20;
+        let mut style = self.style;
+        loop {
+            let mut session = HookSession { is_compacted: false, ..before.clone() };
+            let text = self.again(&mut session, most, style);
+            let why = if text.is_some() { "it was in use before the compaction" } else { "nothing was in use" };
+            let texts: Vec<String> = text.into_iter().collect();
+            let decision = self.done(&texts, session, &before, why.to_owned());
+            match &decision.answer {
+                Some(answer) if !self.fits(&answer.text) => match style {
+                    HookStyle::Body => shrink(&mut most, &mut style),
+                    HookStyle::Name => {
+                        let nothing = HookDecision::nothing("what was in use is too long; the next message shows it");
+                        return nothing.changed(HookSession { is_compacted: true, ..before });
+                    }
+                },
+                _ => return HookDecision { has_changed: true, ..decision },
+            }
+        }
     }
 
     /// Names skills that fit because of a call of a tool.
-    fn after_tool(&self, tool: &str, arguments: &Value, session: Option<HookSession>) -> HookDecision {
+    fn after_tool(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        has_failed: bool,
+        session: Option<HookSession>,
+    ) -> HookDecision {
         let Some(mut session) = session else { return HookDecision::nothing("no session can be kept") };
         let before = session.clone();
-        if self.adapter.skill_tool == Some(tool) || tool.ends_with("load_skill") {
+        let is_ours = tool == "load_skill" || (tool.ends_with("load_skill") && tool.contains("skillcue"));
+        if self.adapter.skill_tool == Some(tool) || is_ours {
             return match named_skill(arguments, self.skills) {
+                Some(_) if has_failed => HookDecision::nothing("the skill could not be loaded"),
                 Some(name) => {
                     self.record_load(&mut session, &name);
                     HookDecision::nothing(format!("the model has loaded {name}")).changed(session)
@@ -371,20 +413,28 @@ impl HookTurn<'_> {
         catalog.get(name).filter(|skill| self.adapter.lists(skill)).map(|skill| skill.name().to_owned())
     }
 
-    /// Records that the client has loaded a skill.
+    /// Records that the client has loaded a skill. One that models are not shown is not remembered: it would be shown again
+    /// after a compaction.
     fn record_load(&self, session: &mut HookSession, name: &str) {
-        if let Ok(loaded) = self.skills.load(name, &LoadRequest::default()) {
+        let catalog = self.skills.catalog();
+        let is_shown = catalog.get(name).is_some_and(|skill| self.words.options.shows(skill));
+        if is_shown && let Ok(loaded) = self.skills.load(name, &LoadRequest::default()) {
             session.shown.record_load(name, &loaded.content);
         }
         session.name([name]);
     }
 }
 
-/// Returns the skill that the arguments of a tool name, if there is one of that name.
+/// Makes the next answer smaller: bytes are more than characters in most scripts, and some lines are not counted.
+fn shrink(most: &mut usize, style: &mut HookStyle) {
+    if *most < MIN_CHARACTERS { *style = HookStyle::Name } else { *most = *most * 2 / 3 }
+}
+
+/// Returns the skill for models that the arguments of a tool name, if there is one of that name.
 fn named_skill(arguments: &Value, skills: &Skillcue) -> Option<String> {
     let catalog = skills.catalog();
-    let values = arguments.as_object()?.values().filter_map(Value::as_str);
-    values.filter_map(|word| catalog.get(word)).map(|skill| skill.name().to_owned()).next()
+    let said = ["skill_id", "skill", "name"].into_iter().find_map(|key| arguments.get(key)?.as_str())?;
+    catalog.get(said).filter(|skill| skill.is_for_models()).map(|skill| skill.name().to_owned())
 }
 
 /// Returns whether a session has been shown a text of a skill that it did not have before.

@@ -34,8 +34,10 @@ pub enum HookEvent {
     AfterTool {
         /// The tool's name.
         tool: String,
-        /// Its arguments. Its result is not looked at: that is text of strangers, who must not choose the skills.
+        /// Its arguments. Its result is not read: that is text of strangers, who must not choose the skills.
         arguments: Value,
+        /// Whether its result says that it failed.
+        has_failed: bool,
     },
     /// A session begins, or goes on.
     Start(StartSource),
@@ -88,6 +90,9 @@ impl HookInput {
             name if name == adapter.after_tool => HookEvent::AfterTool {
                 tool: text(&fields, tool).ok_or(HookError::Missing("name of a tool"))?,
                 arguments: tool_arguments(fields.remove(arguments)),
+                has_failed: ["tool_response", "toolResult"]
+                    .iter()
+                    .any(|name| fields.get(*name).is_some_and(is_failure)),
             },
             name if name == adapter.start => HookEvent::Start(match fields.get("source").and_then(Value::as_str) {
                 Some("compact") => StartSource::Compacted,
@@ -126,6 +131,23 @@ fn tool_arguments(value: Option<Value>) -> Value {
         Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         value => value.unwrap_or_default(),
     }
+}
+
+/// Returns whether the result of a tool is a failure, by the marks that clients and servers use.
+fn is_failure(result: &Value) -> bool {
+    let Value::Object(fields) = result else {
+        let text = result.as_str().filter(|text| text.starts_with('{') && text.len() <= MAX_ARGUMENTS);
+        return text
+            .and_then(|text| serde_json::from_str(text).ok())
+            .is_some_and(|inner: Value| inner.is_object() && is_failure(&inner));
+    };
+    fields.iter().any(|(name, value)| match &**name {
+        "isError" | "is_error" => *value != Value::Bool(false) && !value.is_null(),
+        "error" => !matches!(value, Value::Null | Value::Bool(false)),
+        "success" => *value == Value::Bool(false),
+        "resultType" => value != "success",
+        _ => false,
+    })
 }
 
 /// Returns the part of a prompt that counts.

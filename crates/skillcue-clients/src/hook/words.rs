@@ -60,8 +60,26 @@ impl ClientWords<'_> {
         )
     }
 
-    /// Returns one line that names skills: those that fit, or those that may.
+    /// Returns a sentence about skills that are named, and that a person has yet to allow.
+    pub(super) fn caveat(skills: &[&Skill]) -> String {
+        let names: Vec<&str> = skills.iter().map(|skill| skill.name()).collect();
+        format!(
+            "Came with this checkout, and the user has not allowed: {}. Use such a skill only if the user wants it.",
+            names.join(", ")
+        )
+    }
+
+    /// Returns a line that names skills, those that fit, or those that may; and one for each that a person has yet to allow.
     pub(super) fn names(&self, skills: &[&Skill], are_sure: bool) -> String {
+        let (held, open): (Vec<&Skill>, Vec<&Skill>) = skills.iter().partition(|skill| self.options.holds(skill));
+        let verb = if are_sure { "fits" } else { "may fit" };
+        let held =
+            held.into_iter().map(|skill| format!("[{} {verb} this message. {}]", skill.name(), self.held(skill)));
+        let open = (!open.is_empty()).then(|| self.open_names(&open, are_sure));
+        open.into_iter().chain(held).collect::<Vec<_>>().join("\n")
+    }
+
+    fn open_names(&self, skills: &[&Skill], are_sure: bool) -> String {
         let verb = match (are_sure, skills.len()) {
             (true, 1) => "skill fits this message",
             (true, _) => "skills fit this message",

@@ -1,6 +1,7 @@
 //! Every client × every event × every case: what each client's model gets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod closed;
 mod samples;
 
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]

@@ -78,6 +78,14 @@ impl Samples {
         self.parse(&self.prompt.replace("\"PROMPT\"", &quoted))
     }
 
+    /// The input after this tool was called with this argument, and has answered.
+    pub(crate) fn loads(&self, tool: &str, key: &str, skill: &str, result: &str) -> HookInput {
+        let sent = format!(
+            r#"{{"session_id":"1","sessionId":"1","cwd":"/work","tool_name":"{tool}","toolName":"{tool}","tool_input":{{"{key}":"{skill}"}},"toolArgs":"{{\"{key}\":\"{skill}\"}}","tool_response":{result},"toolResult":{result}}}"#
+        );
+        self.parse(&sent)
+    }
+
     /// The input after a tool has read this file.
     pub(crate) fn touches(&self, path: &str) -> HookInput {
         self.parse(&self.after_tool.replace("PATH", path))

@@ -72,6 +72,43 @@ fn files_of_others_are_never_touched() {
     assert_eq!(home.folder().join("pdf").read_link().unwrap(), Path::new("/"), "another link by now");
 }
 
+/// A folder of the user's with the same content is still the user's.
+#[test]
+fn a_folder_with_equal_content_is_not_adopted() {
+    for disk in [Disk::default(), Disk::with_seam(without_links)] {
+        let home = Home::with_disk(disk);
+        let (own, installed) = (home.folder().join("pdf"), home.dir.path().join("data/skills/pdf"));
+        fs::create_dir_all(home.folder()).unwrap();
+        let copied = std::process::Command::new("cp").arg("-r").args([&installed, &own]).status().unwrap();
+        assert!(copied.success());
+        let Err(RegistryError::LinkInTheWay { path }) = home.link() else { panic!("it was adopted") };
+        assert_eq!(path, own);
+        // Nor where a link was, and is no more.
+        fs::rename(&own, home.dir.path().join("aside")).unwrap();
+        home.link().unwrap();
+        let is_copy = !own.is_symlink();
+        if !is_copy {
+            fs::remove_file(&own).unwrap();
+            fs::rename(home.dir.path().join("aside"), &own).unwrap();
+            assert!(matches!(home.link(), Err(RegistryError::LinkInTheWay { .. })));
+            assert!(!home.registry.unlink(&["pdf"], &[]).unwrap()[0].changed);
+        }
+        home.registry.remove(&["pdf"], now()).unwrap();
+        assert_eq!(own.join("SKILL.md").is_file(), !is_copy);
+    }
+}
+
+/// Two clients that share a folder share its copy.
+#[test]
+fn a_shared_copy_goes_with_the_last_client() {
+    let home = Home::with_disk(Disk::with_seam(without_links));
+    home.link().unwrap();
+    assert!(!home.registry.link(&["pdf"], Client::Opencode, &home.folder()).unwrap()[0].changed);
+    assert!(!home.registry.unlink(&["pdf"], &[Client::Claude]).unwrap()[0].changed);
+    assert!(home.registry.unlink(&["pdf"], &[Client::Opencode]).unwrap()[0].changed);
+    assert!(!home.folder().join("pdf").exists());
+}
+
 #[test]
 fn only_skills_that_are_on_can_be_linked() {
     let home = Home::new();
