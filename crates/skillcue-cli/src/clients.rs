@@ -122,10 +122,7 @@ fn state(connector: &Connector, client: Client, path: &[PathBuf]) -> ClientState
     let is_program = |dir: &PathBuf| dir.join(program_of(client)).is_file();
     let found = path.iter().any(is_program) || connector.folders().of(client).is_dir();
     // Whether there is a server decides how a hook is written.
-    let files = |is_served: bool| {
-        let launch = connector.launch().clone().served(is_served);
-        Connector::new(connector.folders().clone(), launch).files(client)
-    };
+    let files = |is_served: bool| connector.clone().served(is_served).files(client);
     let parts = parts_of(&files(false));
     let is_served = parts.as_ref().is_ok_and(|parts| parts.iter().any(|(part, _)| *part == ConnectionPart::Mcp));
     let files = files(is_served);

@@ -656,7 +656,7 @@ impl ToolProvider for Odd {
             name,
             arguments: String::new(),
             content: "".into(),
-            parts: vec![0..0],
+            parts: Vec::new(),
             files,
             is_known: false,
         });

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -14,9 +15,9 @@ fn long_body(word: &str) -> String {
     let mut body = format!("# {word}\n\nAll about {word}.\n");
     for section in 0..30 {
         let title = if section == 21 { "Signatures".to_owned() } else { format!("Step {section}") };
-        body.push_str(&format!("\n## {title}\n\n"));
+        write!(body, "\n## {title}\n\n").unwrap();
         for line in 0..8 {
-            body.push_str(&format!("- Rule {section}.{line} of {word}: look at 表格 {section} with care.\n"));
+            writeln!(body, "- Rule {section}.{line} of {word}: look at 表格 {section} with care.").unwrap();
         }
     }
     body

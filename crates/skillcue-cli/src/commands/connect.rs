@@ -126,7 +126,7 @@ fn next_step(client: Client, parts: &[ConnectionPart], project: bool) -> Option<
     let has = |part| parts.contains(&part);
     match client {
         Client::Codex if has(ConnectionPart::Hook) => {
-            Some("Codex calls no hook before you trust it: start `codex`, type /hooks, and trust this one")
+            Some("Codex calls no hook before you trust it: start `codex`, type /hooks, and trust each of these once")
         }
         Client::Claude if project && has(ConnectionPart::Mcp) => {
             Some("Claude Code asks once whether it may start a project's server: start `claude`, and approve skillcue")

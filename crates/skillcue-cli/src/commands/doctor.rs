@@ -20,7 +20,7 @@ use skillcue_exec::Support;
 use skillcue_mcp::host::{McpHost, ServerSpec, ServerStatus};
 
 use crate::Outcome;
-use crate::clients::{ClientState, PartState, folders, launch, states};
+use crate::clients::{ClientState, PartState, folders, launch, states, store};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
@@ -185,7 +185,11 @@ fn connections(context: &Context, found: &mut Vec<Diagnostic>) -> Vec<ClientStat
     // Without a home there are no files of other agents.
     let Ok(folders) = folders(context, false) else { return Vec::new() };
     let path = context.environment().map(|environment| environment.path.clone()).unwrap_or_default();
-    let mut states = states(&Connector::new(folders, launch(context, None)), &path);
+    let mut connector = Connector::new(folders, launch(context, None));
+    if let Ok(records) = store(context) {
+        connector = connector.with_records(records);
+    }
+    let mut states = states(&connector, &path);
     states.retain(|state| state.found);
     for state in &states {
         let word = state.client.as_str();

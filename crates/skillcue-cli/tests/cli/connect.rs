@@ -143,6 +143,103 @@ fn a_project_has_its_own_files() {
 }
 
 #[test]
+fn a_server_of_your_own_is_never_touched() {
+    let sandbox = sandbox();
+    let own = "{ \"mcpServers\": { \"skillcue\": { \"url\": \"https://example.org\" } } }\n";
+    sandbox.write("home/.gemini/settings.json", own);
+    let run = connect(&sandbox, &["gemini", "--yes"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("error[settings_foreign]: "), "{run}");
+    assert!(run.stderr.contains(".gemini/settings.json: `mcpServers.skillcue` is a server of your own"), "{run}");
+    assert_eq!(read(&sandbox, "home/.gemini/settings.json"), own);
+    let run = connect(&sandbox, &["gemini", "--hook", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    let now: Value = serde_json::from_str(&read(&sandbox, "home/.gemini/settings.json")).unwrap();
+    assert_eq!(now["mcpServers"]["skillcue"]["url"], "https://example.org");
+    let backup = run.stderr.lines().find_map(|line| line.strip_prefix("  before: ~/")).unwrap();
+    assert_eq!(read(&sandbox, &format!("home/{backup}")), own);
+    sandbox.act(&["disconnect", "gemini", "--yes"]);
+    assert_eq!(read(&sandbox, "home/.gemini/settings.json"), own);
+}
+
+#[test]
+fn a_hook_alone_leaves_the_server_as_it_is() {
+    let sandbox = sandbox();
+    let rule = "{ \"permissions\": { \"allow\": [\"mcp__skillcue__load_skill\"] } }\n";
+    sandbox.write("home/.claude/settings.json", rule);
+    let run = connect(&sandbox, &["claude", "--hook", "--yes"]);
+    assert!(run.code == Some(0) && !sandbox.path("home/.claude.json").exists(), "{run}");
+    assert!(read(&sandbox, "home/.claude/settings.json").contains("skillcue hook claude 2>"), "{run}");
+    sandbox.act(&["disconnect", "claude", "--yes"]);
+    assert_eq!(read(&sandbox, "home/.claude/settings.json"), rule);
+    // A server of ours is named by the hook, and not written anew.
+    connect(&sandbox, &["claude", "--mcp", "--yes"]);
+    let servers = read(&sandbox, "home/.claude.json");
+    sandbox.act(&["connect", "claude", "--hook", "--yes"]);
+    assert_eq!(read(&sandbox, "home/.claude.json"), servers);
+    assert!(read(&sandbox, "home/.claude/settings.json").contains("skillcue hook claude --mcp 2>"));
+}
+
+#[test]
+fn a_project_that_leads_elsewhere_is_refused() {
+    let sandbox = sandbox();
+    sandbox.write("elsewhere/x.json", "{}\n");
+    std::os::unix::fs::symlink(sandbox.path("elsewhere/x.json"), sandbox.path("work/.mcp.json")).unwrap();
+    let run = connect(&sandbox, &["claude", "--project", "--yes"]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[settings_outside]: "), "{run}");
+    assert!(run.stderr.contains("work/.mcp.json leads out of the project, to "), "{run}");
+    assert_eq!(read(&sandbox, "elsewhere/x.json"), "{}\n");
+    assert!(!sandbox.path("work/.claude").exists());
+}
+
+#[test]
+fn a_disconnect_that_fails_keeps_the_records() {
+    let sandbox = sandbox();
+    let text = "{ \"model\": \"opus\" }\n";
+    sandbox.write("home/.claude/settings.json", text);
+    sandbox.write("home/.claude.json", "{ }\n");
+    connect(&sandbox, &["claude", "--yes"]);
+    let connected = read(&sandbox, "home/.claude/settings.json");
+    let servers = sandbox.path("home/.claude.json");
+    fs::set_permissions(&servers, fs::Permissions::from_mode(0o444)).unwrap();
+    let run = sandbox.act(&["disconnect", "claude", "--yes"]);
+    assert!(run.code == Some(1) && run.stderr.contains("nothing was changed"), "{run}");
+    assert_eq!(read(&sandbox, "home/.claude/settings.json"), connected);
+    fs::set_permissions(&servers, fs::Permissions::from_mode(0o644)).unwrap();
+    sandbox.act(&["disconnect", "claude", "--yes"]);
+    assert_eq!(read(&sandbox, "home/.claude/settings.json"), text);
+    assert_eq!(read(&sandbox, "home/.claude.json"), "{ }\n");
+    assert!(!sandbox.path("home/.local/share/skillcue/connections").exists());
+}
+
+#[test]
+fn a_program_of_any_name_is_found_again() {
+    let sandbox = sandbox();
+    program(&sandbox, "opt/cue", PROGRAM);
+    let run = sandbox.act(&["connect", "qwen", "--program", "../opt/cue", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    let status = sandbox.act(&["connect", "--status", "--json"]).json();
+    let qwen = status.as_array().unwrap().iter().find(|state| state["client"] == "qwen").unwrap();
+    assert_eq!((&qwen["hook"], &qwen["mcp"]), (&json!("outdated"), &json!("outdated")));
+    let run = sandbox.act(&["disconnect", "qwen", "--yes"]);
+    assert!(run.code == Some(0) && !sandbox.path("home/.qwen").exists(), "{run}");
+}
+
+#[test]
+fn a_pipe_in_place_of_settings_hangs_nothing() {
+    let sandbox = sandbox();
+    fs::create_dir_all(sandbox.path("home/.codex")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(sandbox.path("home/.codex/config.toml")).status();
+    if !made.is_ok_and(|made| made.success()) {
+        println!("skipped: there is no mkfifo");
+        return;
+    }
+    let status = sandbox.act(&["connect", "--status"]);
+    assert!(status.stdout.contains(".codex/config.toml: it is not a file"), "{status}");
+    assert!(sandbox.act(&["doctor"]).stdout.contains("it is not a file"));
+}
+
+#[test]
 fn doctor_says_which_agents_are_connected() {
     let sandbox = sandbox();
     fs::create_dir_all(sandbox.path("home/.codex")).unwrap();

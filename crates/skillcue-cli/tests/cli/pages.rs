@@ -261,7 +261,7 @@ fn without_numbers(text: &str) -> String {
             continue;
         }
         for (nth, word) in words.iter().enumerate() {
-            let unit = words.get(nth + 1).copied().unwrap_or_default();
+            let unit = words.get(nth + 1).copied().unwrap_or_default().trim_end_matches(';');
             let mask = if ["µs", "ms", "s"].contains(&unit) && word.parse::<f64>().is_ok() {
                 Some("TIME")
             } else if ["tokens", "%)"].contains(&unit) || (is_row && is_number(word)) {

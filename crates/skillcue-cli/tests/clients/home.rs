@@ -105,7 +105,7 @@ impl ClientHome {
     /// Returns a command that starts the client.
     pub(crate) fn client_command(&self, client: &ClientUnderTest, url: &str) -> Command {
         let program = self.installed(client).join(client.program);
-        let mut command = if client.program.ends_with(".js") {
+        let mut command = if Path::new(client.program).extension().is_some_and(|extension| extension == "js") {
             let mut command = self.command(&self.node());
             command.arg(program);
             command

@@ -155,27 +155,12 @@ impl ClientScene<'_> {
         assert_eq!(times(first), expected, "{}: {:#?}", self.client.word, first.parts());
         let added = (self.client.added)(first).concat();
         assert!(!added.contains(EMAIL.name), "{}: {added}", self.client.word);
-        assert!(self.follows_the_words(first, mark), "{}: {:#?}", self.client.word, first.parts());
+        assert!(follows_the_words(first, mark), "{}: {:#?}", self.client.word, first.parts());
         let requests = self.ask(self.client.resume, PDF_AGAIN);
         let second = main_request(&requests, PDF_AGAIN);
         assert!(second.parts().len() > first.parts().len(), "{}: not the same session", self.client.word);
         assert_eq!(times(second), expected, "{}: {:#?}", self.client.word, second.parts());
         format!("{} with the first message of two", if expected.1 == 1 { "body" } else { "name" })
-    }
-
-    /// Returns whether what was added comes after the words of the message, where a model reads it last.
-    fn follows_the_words(&self, received: &Received, mark: &str) -> bool {
-        let mut words = false;
-        for part in received.parts() {
-            let text = part.text().unwrap_or_default();
-            match (text.find(PDF_MESSAGE), text.rfind(mark)) {
-                (Some(at), Some(added)) => return at < added,
-                (Some(_), None) => words = true,
-                (None, Some(_)) if words => return true,
-                _ => {}
-            }
-        }
-        false
     }
 
     /// A body that would arrive as `&lt;` is named instead.
@@ -236,4 +221,19 @@ impl ClientScene<'_> {
             assert!(before.has(path) || !after.has(path) || touched.iter().any(|of| of == path), "{}", path.display());
         }
     }
+}
+
+/// Returns whether what was added comes after the words of the message, where a model reads it last.
+fn follows_the_words(received: &Received, mark: &str) -> bool {
+    let mut words = false;
+    for part in received.parts() {
+        let text = part.text().unwrap_or_default();
+        match (text.find(PDF_MESSAGE), text.rfind(mark)) {
+            (Some(at), Some(added)) => return at < added,
+            (Some(_), None) => words = true,
+            (None, Some(_)) if words => return true,
+            _ => {}
+        }
+    }
+    false
 }

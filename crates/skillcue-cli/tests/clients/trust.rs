@@ -20,7 +20,7 @@ impl AppServerPipes {
         writeln!(self.input, "{message}").unwrap();
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         self.number += 1;
         let id = self.number;
         self.send(&json!({"id": id, "method": method, "params": params}));
@@ -36,7 +36,7 @@ impl AppServerPipes {
     }
 
     fn hooks(&mut self, work: &Path) -> Vec<Value> {
-        let listed = self.call("hooks/list", json!({"cwds": [work]}));
+        let listed = self.call("hooks/list", &json!({"cwds": [work]}));
         listed["data"][0]["hooks"].as_array().unwrap().clone()
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn trust_hooks(mut codex: Command, work: &Path) -> usize {
         codex.arg("app-server").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
     let mut pipes = AppServerPipes { input, output, number: 0 };
-    pipes.call("initialize", json!({"clientInfo": {"name": "tests", "title": "tests", "version": "1"}}));
+    pipes.call("initialize", &json!({"clientInfo": {"name": "tests", "title": "tests", "version": "1"}}));
     pipes.send(&json!({"method": "initialized"}));
     let hooks = pipes.hooks(work);
     for hook in &hooks {
@@ -55,7 +55,7 @@ pub(crate) fn trust_hooks(mut codex: Command, work: &Path) -> usize {
         let mut state = serde_json::Map::new();
         state.insert(hook["key"].as_str().unwrap().to_owned(), json!({"trusted_hash": hook["currentHash"]}));
         let edit = json!({"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"});
-        pipes.call("config/batchWrite", json!({"edits": [edit], "reloadUserConfig": true}));
+        pipes.call("config/batchWrite", &json!({"edits": [edit], "reloadUserConfig": true}));
     }
     for hook in pipes.hooks(work) {
         assert_eq!(hook["trustStatus"], "trusted", "{hook}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use skillcue_base::{Digest, replace_file, rewrite_file};
 
-use super::record::missing;
+use super::record::{ConnectionRecord, missing};
 use super::{ConnectionPart, ConnectionStore, SettingsError, SettingsFile, SettingsFormat};
 use crate::Client;
 
@@ -17,15 +17,24 @@ const MAX_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct SettingsChange {
-    client: Client,
-    path: PathBuf,
+    file: SettingsPlace,
     now: Option<String>,
     after: Option<String>,
     record: RecordChange,
     /// Directories that were made when the file was connected, or are made now.
     dirs: Vec<PathBuf>,
-    /// Whether there was a record before.
-    was_recorded: bool,
+    /// The programs whose entries are in the file.
+    programs: Vec<String>,
+    /// The record before, with the text in it.
+    former: Option<(ConnectionRecord, Option<String>)>,
+}
+
+/// The place of a file that is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SettingsPlace {
+    client: Client,
+    path: PathBuf,
+    project: Option<PathBuf>,
 }
 
 /// The change of a file's record.
@@ -40,7 +49,7 @@ enum RecordChange {
 impl SettingsChange {
     /// Returns the file.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 
     /// Returns its text now; `None` if there is no file.
@@ -58,57 +67,73 @@ impl SettingsChange {
         self.now != self.after
     }
 
-    /// Applies the change: the record first, then the file, as a whole.
+    /// Applies the change: a new record first, then the file, as a whole. A record that is needed no more stays until
+    /// [`finish`](SettingsChange::finish): a later change may fail, and this one be taken back.
     pub fn apply(&self, store: &ConnectionStore) -> Result<(), SettingsError> {
-        if read(&self.path)? != self.now {
-            return Err(SettingsError::Changed { path: self.path.clone() });
+        let path = self.path();
+        if read(path, self.file.project.as_deref())? != self.now {
+            return Err(SettingsError::Changed { path: path.to_owned() });
         }
-        if let RecordChange::Write(before) = &self.record {
-            let after = self.after.as_deref().unwrap_or_default();
-            store.write(self.client, &self.path, before.as_deref(), after, &self.dirs)?;
-        }
-        if self.is_change() {
+        let written = self.write_record(store).and_then(|()| {
             let written = match &self.after {
-                Some(after) if self.now.is_some() => rewrite_file(&self.path, after.as_bytes()),
-                Some(after) => replace_file(&self.path, [after.as_bytes()]),
-                None => fs::remove_file(&self.path),
+                _ if !self.is_change() => Ok(()),
+                Some(after) if self.now.is_some() => rewrite_file(path, after.as_bytes()),
+                Some(after) => replace_file(path, [after.as_bytes()]),
+                None => fs::remove_file(path),
             };
-            if let Err(error) = written {
-                if matches!(self.record, RecordChange::Write(_)) && !self.was_recorded {
-                    store.remove(&self.path);
-                    remove_dirs(&self.dirs);
-                }
-                return Err(SettingsError::file("write", &self.path, error));
-            }
+            written.map_err(|error| SettingsError::file("write", path, error))
+        });
+        if written.is_err() {
+            self.take_record_back(store);
         }
-        if self.record == RecordChange::Remove {
-            store.remove(&self.path);
-            self.clear_dirs();
-        }
-        Ok(())
+        written
     }
 
-    /// Removes the directories that were made for a file that is gone. To be called again after the last change of a client:
-    /// directories of two files are empty only then. Those that others use by now are not empty, and stay.
-    pub fn clear_dirs(&self) {
+    fn write_record(&self, store: &ConnectionStore) -> Result<(), SettingsError> {
+        let RecordChange::Write(before) = &self.record else { return Ok(()) };
+        let after = self.after.as_deref().unwrap_or_default();
+        let record = ConnectionRecord::new(self.file.client, self.path(), before.as_deref(), after);
+        let record = ConnectionRecord { dirs: self.dirs.clone(), programs: self.programs.clone(), ..record };
+        store.write(&record, before.as_deref())
+    }
+
+    fn take_record_back(&self, store: &ConnectionStore) {
+        match (&self.record, &self.former) {
+            (RecordChange::Write(_), Some((record, before))) => {
+                // Best effort, as all of the way back: the newer record serves as well.
+                let _ = store.write(record, before.as_deref());
+            }
+            (RecordChange::Write(_), None) => {
+                store.remove(self.path());
+                remove_dirs(&self.dirs);
+            }
+            (RecordChange::Keep | RecordChange::Remove, _) => {}
+        }
+    }
+
+    /// Removes the record that is needed no more, and the directories that were made for a file that is gone. To be called
+    /// once all changes are applied: directories of two files are empty only then. Those that others use by now stay.
+    pub fn finish(&self, store: &ConnectionStore) {
         if self.record == RecordChange::Remove {
+            store.remove(self.path());
             remove_dirs(&self.dirs);
         }
     }
 
-    /// Takes an applied change back, because a later one failed.
+    /// Takes an applied change back, because a later one failed. A file that has changed since is left as it is.
     pub fn take_back(&self, store: &ConnectionStore) {
-        if !self.is_change() {
+        let path = self.path();
+        if !read(path, self.file.project.as_deref()).is_ok_and(|text| text == self.after) {
             return;
         }
         let back = match &self.now {
-            Some(now) if self.after.is_some() => rewrite_file(&self.path, now.as_bytes()),
-            Some(now) => replace_file(&self.path, [now.as_bytes()]),
-            None => fs::remove_file(&self.path),
+            _ if !self.is_change() => Ok(()),
+            Some(now) if self.after.is_some() => rewrite_file(path, now.as_bytes()),
+            Some(now) => replace_file(path, [now.as_bytes()]),
+            None => fs::remove_file(path),
         };
-        if back.is_ok() && matches!(self.record, RecordChange::Write(_)) && !self.was_recorded {
-            store.remove(&self.path);
-            remove_dirs(&self.dirs);
+        if back.is_ok() {
+            self.take_record_back(store);
         }
     }
 }
@@ -123,7 +148,7 @@ fn remove_dirs(dirs: &[PathBuf]) {
 impl SettingsFile {
     /// Reads the file. `None` if there is none.
     pub fn read(&self) -> Result<Option<String>, SettingsError> {
-        read(&self.path)
+        read(&self.path, self.project.as_deref())
     }
 
     /// Returns the parts that the file has, each with whether it is as it would be written now.
@@ -134,53 +159,46 @@ impl SettingsFile {
         }
     }
 
-    /// Plans to put some parts into the file.
+    /// Plans to put some parts into the file. A server of the owner's with the name of ours is refused.
     pub fn connect(&self, parts: &[ConnectionPart], store: &ConnectionStore) -> Result<SettingsChange, SettingsError> {
+        self.known_by(store).plan_connect(parts, store)
+    }
+
+    fn plan_connect(&self, parts: &[ConnectionPart], store: &ConnectionStore) -> Result<SettingsChange, SettingsError> {
+        if self.entries.is_empty() {
+            return self.plan_disconnect(parts, store);
+        }
         let now = self.read()?;
         if let Some(text) = &now {
             self.check(text)?;
         }
-        let is_wanted = self.entries.iter().any(|(part, _)| parts.contains(part));
-        let after = if is_wanted { Some(self.put(now.as_deref().unwrap_or_default(), parts)?) } else { now.clone() };
-        if now == after {
-            let (client, path) = (self.client, self.path.clone());
-            return Ok(SettingsChange {
-                client,
-                path,
-                now,
-                after,
-                record: RecordChange::Keep,
-                dirs: Vec::new(),
-                was_recorded: true,
-            });
-        }
         let kept = store.read(&self.path);
-        let was_recorded = kept.is_some();
-        let mut dirs = kept.as_ref().map(|(record, _)| record.dirs.clone()).unwrap_or_default();
-        for dir in store.missing_dirs().into_iter().chain(missing(self.path.parent().unwrap_or(Path::new("/")))) {
-            if !dirs.contains(&dir) {
-                dirs.push(dir);
-            }
+        let former = kept.as_ref().map(|(_, before)| before.clone().unwrap_or_default());
+        let is_wanted = self.entries.iter().any(|(part, _)| parts.contains(part));
+        let mut after =
+            if is_wanted { Some(self.put(now.as_deref().unwrap_or_default(), parts)?) } else { now.clone() };
+        if let Some(text) = &after {
+            after = Some(self.take_former(text, parts, former.as_deref())?);
         }
-        let before = match (&now, kept) {
-            (Some(text), Some((record, before))) if Digest::of(text) == record.after => before,
-            (Some(text), kept) => {
-                let former = kept.as_ref().and_then(|(_, before)| before.as_deref()).unwrap_or(text);
-                let bare = self.take(text, &ConnectionPart::ALL, former)?;
-                let existed = kept.is_none_or(|(record, _)| record.existed) || !self.is_blank(&bare);
-                existed.then_some(bare)
+        if now == after {
+            return Ok(self.change(now, after, RecordChange::Keep, kept));
+        }
+        let before = match (&now, &kept) {
+            (Some(text), Some((record, before))) if Digest::of(text) == record.after => before.clone(),
+            (Some(text), Some((record, _))) => {
+                let bare = self.take(text, &ConnectionPart::ALL, former.as_deref())?;
+                (record.existed || !self.is_blank(&bare)).then_some(bare)
             }
+            (Some(text), None) => Some(text.clone()),
             (None, _) => None,
         };
-        Ok(SettingsChange {
-            client: self.client,
-            path: self.path.clone(),
-            now,
-            after,
-            record: RecordChange::Write(before),
-            dirs,
-            was_recorded,
-        })
+        let mut change = self.change(now, after, RecordChange::Write(before), kept);
+        for dir in store.missing_dirs().into_iter().chain(missing(self.path.parent().unwrap_or(Path::new("/")))) {
+            if !change.dirs.contains(&dir) {
+                change.dirs.push(dir);
+            }
+        }
+        Ok(change)
     }
 
     /// Plans to take some parts out of the file. It becomes what it was, byte for byte, if nothing else has changed it since;
@@ -190,42 +208,59 @@ impl SettingsFile {
         parts: &[ConnectionPart],
         store: &ConnectionStore,
     ) -> Result<SettingsChange, SettingsError> {
+        self.known_by(store).plan_disconnect(parts, store)
+    }
+
+    fn plan_disconnect(
+        &self,
+        parts: &[ConnectionPart],
+        store: &ConnectionStore,
+    ) -> Result<SettingsChange, SettingsError> {
         let now = self.read()?;
         let kept = store.read(&self.path);
-        let dirs = kept.as_ref().map(|(record, _)| record.dirs.clone()).unwrap_or_default();
-        let change = |after: Option<String>, record: RecordChange| SettingsChange {
-            client: self.client,
-            path: self.path.clone(),
-            now: now.clone(),
-            after,
-            record,
-            dirs: dirs.clone(),
-            was_recorded: true,
-        };
+        let change =
+            |after: Option<String>, record: RecordChange| Ok(self.change(now.clone(), after, record, kept.clone()));
         let Some(text) = now.clone() else {
-            return Ok(change(None, if kept.is_some() { RecordChange::Remove } else { RecordChange::Keep }));
+            return change(None, if kept.is_some() { RecordChange::Remove } else { RecordChange::Keep });
         };
-        if self.format == SettingsFormat::Program && self.check(&text).is_err() {
-            return Ok(change(Some(text), RecordChange::Keep));
+        let is_program = self.format == SettingsFormat::Program;
+        if is_program && self.check(&text).is_err() {
+            return change(Some(text), RecordChange::Keep);
         }
         self.check(&text)?;
-        let is_all = self.parts_in(&text)?.iter().all(|(part, _)| parts.contains(part));
-        if let (Some((record, before)), true) = (&kept, is_all)
+        let former = kept.as_ref().map(|(_, before)| before.as_deref().unwrap_or_default());
+        let is_all = !self.has_others(&text, parts, former)?;
+        if let (Some((record, before)), true, false) = (&kept, is_all, is_program)
             && Digest::of(&text) == record.after
         {
-            return Ok(change(before.clone(), RecordChange::Remove));
+            // A hook in it is of an earlier connection, whose record was lost.
+            let hook = [ConnectionPart::Hook];
+            let before = before.as_deref().map(|before| self.take(before, &hook, None)).transpose()?;
+            return change(before, RecordChange::Remove);
         }
-        let former = kept.as_ref().map(|(_, before)| before.as_deref().unwrap_or_default());
-        let bare = self.take(&text, parts, former.unwrap_or(&text))?;
-        let is_gone = self.format == SettingsFormat::Program
-            || kept.as_ref().is_some_and(|(record, _)| !record.existed) && self.is_blank(&bare);
-        Ok(match (is_all, kept) {
+        let bare = self.take(&text, parts, former)?;
+        let is_gone = is_program || kept.as_ref().is_some_and(|(record, _)| !record.existed) && self.is_blank(&bare);
+        match (is_all, &kept) {
             (true, _) if is_gone => change(None, RecordChange::Remove),
             (true, Some(_)) => change(Some(bare), RecordChange::Remove),
-            (false, Some((_, before))) => change(Some(self.refreshed(&bare, parts)?), RecordChange::Write(before)),
+            (false, Some((_, before))) => {
+                change(Some(self.refreshed(&bare, parts)?), RecordChange::Write(before.clone()))
+            }
             (false, None) => change(Some(self.refreshed(&bare, parts)?), RecordChange::Keep),
             (true, None) => change(Some(bare), RecordChange::Keep),
-        })
+        }
+    }
+
+    fn change(
+        &self,
+        now: Option<String>,
+        after: Option<String>,
+        record: RecordChange,
+        former: Option<(ConnectionRecord, Option<String>)>,
+    ) -> SettingsChange {
+        let dirs = former.as_ref().map(|(record, _)| record.dirs.clone()).unwrap_or_default();
+        let file = SettingsPlace { client: self.client, path: self.path.clone(), project: self.project.clone() };
+        SettingsChange { file, now, after, record, dirs, programs: self.programs.clone(), former }
     }
 }
 
@@ -238,7 +273,11 @@ impl SettingsFile {
     }
 }
 
-fn read(path: &Path) -> Result<Option<String>, SettingsError> {
+/// Reads a regular file of a bounded size. A project's file must not lead out of it.
+fn read(path: &Path, project: Option<&Path>) -> Result<Option<String>, SettingsError> {
+    if let Some(project) = project {
+        check_inside(path, project)?;
+    }
     let found = match fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
@@ -250,4 +289,19 @@ fn read(path: &Path) -> Result<Option<String>, SettingsError> {
     }
     let bytes = fs::read(path).map_err(|error| SettingsError::file("read", path, error))?;
     String::from_utf8(bytes).map(Some).map_err(|_| SettingsError::NotText { path: path.to_owned() })
+}
+
+/// Fails if a path leads out of a project: by a link of its own, or by one of a directory above it.
+fn check_inside(path: &Path, project: &Path) -> Result<(), SettingsError> {
+    let fail = |error| SettingsError::file("read", path, error);
+    let Some(there) = path.ancestors().find(|above| above.symlink_metadata().is_ok()) else { return Ok(()) };
+    // A project that does not exist yet has no links.
+    if !there.starts_with(project) {
+        return Ok(());
+    }
+    let (target, root) = (there.canonicalize().map_err(fail)?, project.canonicalize().map_err(fail)?);
+    if target.starts_with(root) {
+        return Ok(());
+    }
+    Err(SettingsError::Outside { path: path.to_owned(), target })
 }

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 use super::plugin::plugin;
 use super::server::{SERVER, allow_rules, server_entry, servers_key};
-use super::{ClientFolders, Launch, ServerReach, SettingsEntry, SettingsError, SettingsFile, SettingsFormat, toml};
+use super::{
+    ClientFolders, ConnectionStore, Launch, ServerReach, SettingsEntry, SettingsError, SettingsFile, SettingsFormat,
+    toml,
+};
 use crate::Client;
 use crate::hook::HookAdapter;
 
@@ -46,12 +49,25 @@ const HOOK_SECONDS: u64 = 5;
 pub struct Connector {
     folders: ClientFolders,
     launch: Launch,
+    records: Option<ConnectionStore>,
 }
 
 impl Connector {
     /// Makes a connector for a user's or a project's folders.
     pub fn new(folders: ClientFolders, launch: Launch) -> Connector {
-        Connector { folders, launch }
+        Connector { folders, launch, records: None }
+    }
+
+    /// Lets records say which programs are ours, whatever their names.
+    #[must_use]
+    pub fn with_records(self, records: ConnectionStore) -> Connector {
+        Connector { records: Some(records), ..self }
+    }
+
+    /// Sets whether the client also starts the MCP server.
+    #[must_use]
+    pub fn served(self, is_served: bool) -> Connector {
+        Connector { launch: self.launch.served(is_served), ..self }
     }
 
     /// Returns the folders.
@@ -94,10 +110,27 @@ impl Connector {
         Err(SettingsError::Unsupported { client, why })
     }
 
-    /// Returns the files of a client, with what of ours belongs into each.
+    /// Returns the files of a client, with what of ours belongs into each. A file into which something of ours belonged
+    /// before its owner had others is among them.
     pub fn files(&self, client: Client) -> Result<Vec<SettingsFile>, SettingsError> {
+        let files = self.chosen_files(client);
+        Ok(match &self.records {
+            Some(records) => files.iter().map(|file| file.known_by(records)).collect(),
+            None => files,
+        })
+    }
+
+    fn chosen_files(&self, client: Client) -> Vec<SettingsFile> {
         let at = |name: &str| self.folders.of(client).join(name);
-        let file = |path: PathBuf, format, entries| SettingsFile { client, path, format, entries };
+        let file = |path: PathBuf, format, entries| SettingsFile {
+            client,
+            path,
+            format,
+            entries,
+            former: Vec::new(),
+            programs: vec![self.launch.program.clone()],
+            project: self.folders.project.clone(),
+        };
         let json = |path, entries| file(path, SettingsFormat::Json, entries);
         let (hook, server) = (|entry| (ConnectionPart::Hook, entry), |entry| (ConnectionPart::Mcp, entry));
         let member = server(SettingsEntry::Member {
@@ -117,7 +150,7 @@ impl Connector {
             let is_grouped = client != Client::Copilot;
             hook(SettingsEntry::Hook { path: vec!["hooks", event], client, hook: called.clone(), is_grouped })
         });
-        Ok(match client {
+        match client {
             Client::Claude => {
                 // A project's shared file would carry one person's paths to all others.
                 let settings = if self.folders.project.is_some() { "settings.local.json" } else { "settings.json" };
@@ -131,11 +164,14 @@ impl Connector {
             Client::Codex => {
                 let (config, own) = (at("config.toml"), at("hooks.json"));
                 // Two places for hooks in one folder are one too many: Codex warns of it.
-                let has_table = std::fs::read_to_string(&config).is_ok_and(|text| toml::has(&text, "hooks"));
-                if has_table && !own.exists() {
-                    vec![file(config, SettingsFormat::Toml, hooks.chain([member]).collect())]
+                let config = file(config, SettingsFormat::Toml, Vec::new());
+                // A file that cannot be read is reported when it is edited.
+                let text = config.read().ok().flatten();
+                if text.is_some_and(|text| toml::has(&text, "hooks")) && !own.exists() {
+                    vec![SettingsFile { entries: hooks.chain([member]).collect(), ..config }]
                 } else {
-                    vec![json(own, hooks.collect()), file(config, SettingsFormat::Toml, vec![member])]
+                    let hooks: Vec<_> = hooks.collect();
+                    vec![json(own, hooks.clone()), SettingsFile { entries: vec![member], former: hooks, ..config }]
                 }
             }
             Client::Gemini | Client::Qwen => vec![json(at("settings.json"), hooks.chain([member]).collect())],
@@ -144,8 +180,15 @@ impl Connector {
                 let dir = self.folders.project.as_deref().unwrap_or(&self.folders.opencode);
                 // It reads both; a second file beside the one that its owner has would be in the way.
                 let (plain, commented) = (dir.join("opencode.json"), dir.join("opencode.jsonc"));
-                let config = if commented.exists() && !plain.exists() { commented } else { plain };
-                vec![file(at("plugin/skillcue.js"), SettingsFormat::Program, vec![whole]), json(config, vec![member])]
+                let is_both = commented.exists() && plain.exists();
+                let (config, other) =
+                    if commented.exists() && !is_both { (commented, plain) } else { (plain, commented) };
+                let mut files = vec![
+                    file(at("plugin/skillcue.js"), SettingsFormat::Program, vec![whole]),
+                    json(config, vec![member.clone()]),
+                ];
+                files.extend(is_both.then(|| SettingsFile { former: vec![member], ..json(other, Vec::new()) }));
+                files
             }
             Client::Copilot => {
                 let version = SettingsEntry::Member { path: Vec::new(), key: "version", value: Value::from(1) };
@@ -158,6 +201,6 @@ impl Connector {
             }
             Client::Cursor | Client::Vscode => vec![json(at("mcp.json"), vec![member])],
             Client::Zed => vec![json(at("settings.json"), vec![member])],
-        })
+        }
     }
 }

@@ -54,6 +54,30 @@ pub enum SettingsError {
         /// The file.
         path: PathBuf,
     },
+    /// A server of another origin has the name of ours.
+    #[error("{}: `{member}` is a server of your own, and not Skillcue's", shown_path(path))]
+    #[info(
+        code = "settings_foreign",
+        hint = "the file is left as it is; give that server another name, then try again"
+    )]
+    ForeignMember {
+        /// The file.
+        path: PathBuf,
+        /// The member, with the keys above it.
+        member: String,
+    },
+    /// A file of a project leads out of the project.
+    #[error("{} leads out of the project, to {}", shown_path(path), shown_path(target))]
+    #[info(
+        code = "settings_outside",
+        hint = "nothing was changed; replace the link by a file or a folder of the project"
+    )]
+    Outside {
+        /// The file.
+        path: PathBuf,
+        /// The place to which it leads.
+        target: PathBuf,
+    },
     /// The file changed while a person was asked.
     #[error("{} has changed meanwhile", shown_path(path))]
     #[info(code = "settings_changed", hint = "nothing was written; try again")]
@@ -100,8 +124,19 @@ impl SettingsError {
 /// A fault at a position of a text whose file is not known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextFault {
-    Syntax { at: usize, message: String },
-    Shape { at: usize, key: String, wanted: &'static str },
+    Syntax {
+        at: usize,
+        message: String,
+    },
+    Shape {
+        at: usize,
+        key: String,
+        wanted: &'static str,
+    },
+    /// A server of another origin has the name of ours.
+    Foreign {
+        member: String,
+    },
     Unsafe,
 }
 
@@ -123,6 +158,7 @@ impl TextFault {
                 let (line, column) = position(at);
                 SettingsError::Shape { path, line, column, key, wanted }
             }
+            TextFault::Foreign { member } => SettingsError::ForeignMember { path, member },
             TextFault::Unsafe => SettingsError::Unsafe { path },
         }
     }

@@ -174,6 +174,16 @@ pub(super) fn replace(text: &str, steps: &[Step<'_>], value: &Value) -> Result<S
     Ok(replaced(text, found, value))
 }
 
+/// Gives the value at the end of some steps the text that it has in another document; `None` if it is not in there.
+pub(super) fn restored(text: &str, steps: &[Step<'_>], before: &str) -> Result<Option<String>, TextFault> {
+    let (root, old) = (parse(text)?, parse(before).unwrap_or_default());
+    let Some(former) = old.as_ref().and_then(|old| descend(old, steps)) else { return Ok(None) };
+    let found = root.as_ref().and_then(|root| descend(root, steps)).ok_or(TextFault::Unsafe)?;
+    let mut out = text.to_owned();
+    out.replace_range(found.range().start..found.range().end, &before[former.range().start..former.range().end]);
+    Ok(Some(out))
+}
+
 /// Cuts out the value at the end of some steps, with its key and its comma.
 pub(super) fn cut(text: &str, steps: &[Step<'_>]) -> Result<String, TextFault> {
     let root = parse(text)?;

@@ -88,12 +88,57 @@ impl Launch {
     }
 }
 
-/// Returns whether a command is a hook of ours for a client, whichever program it starts.
-pub(super) fn is_hook_command(command: &str, client: Client) -> bool {
+/// Returns whether a command is a hook of ours for a client: it starts Skillcue, or one of some programs.
+pub(super) fn is_hook_command(command: &str, client: Client, programs: &[String]) -> bool {
     let Some(start) = command.trim_end().strip_suffix(NEVER_FAIL) else { return false };
-    let Some((_, words)) = start.rsplit_once(" hook ") else { return false };
-    let mut words = words.split_whitespace();
-    words.next() == Some(client.as_str()) && words.all(|word| word.starts_with("--"))
+    let Some(words) = shell_words(start) else { return false };
+    let Some(at) = words.iter().rposition(|word| word == "hook") else { return false };
+    let is_called = words.get(at + 1).is_some_and(|word| word == client.as_str());
+    is_called
+        && words[at + 2..].iter().all(|word| word.starts_with("--"))
+        && at > 0
+        && is_own_program(&words[0], programs)
+}
+
+/// Returns whether a program is Skillcue by its file's name, or one of some programs.
+pub(super) fn is_own_program(program: &str, programs: &[String]) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.starts_with("skillcue") || programs.iter().any(|known| known == program)
+}
+
+/// Returns the words of a command as a shell reads them; `None` if it is more than one command, or is not only words.
+fn shell_words(command: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = command.chars();
+    while let Some(c) = rest.next() {
+        if c.is_whitespace() {
+            words.extend(word.take());
+            continue;
+        }
+        let word = word.get_or_insert_default();
+        match c {
+            '\'' => loop {
+                match rest.next()? {
+                    '\'' => break,
+                    quoted => word.push(quoted),
+                }
+            },
+            '"' => loop {
+                match rest.next()? {
+                    '"' => break,
+                    '\\' => word.push(rest.next()?),
+                    '$' | '`' => return None,
+                    quoted => word.push(quoted),
+                }
+            },
+            '\\' => word.push(rest.next()?),
+            ';' | '|' | '&' | '<' | '>' | '(' | ')' | '$' | '`' | '#' => return None,
+            plain => word.push(plain),
+        }
+    }
+    words.extend(word);
+    Some(words)
 }
 
 /// Returns a word as a shell reads it: in quotes where it needs them.
@@ -116,15 +161,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hooks_are_known_by_their_end() {
-        for program in ["/a/skillcue", "/it's here/x", "skillcue"] {
-            let launch = Launch::new(program).with_options(vec!["--skills-dir".into(), "/a b".into()]);
-            assert!(is_hook_command(&launch.hook_command(Client::Gemini), Client::Gemini));
-            assert!(is_hook_command(&launch.clone().served(true).hook_command(Client::Gemini), Client::Gemini));
-            assert!(!is_hook_command(&launch.hook_command(Client::Gemini), Client::Qwen));
+    fn hooks_are_known_by_their_program_and_their_end() {
+        let programs = ["/it's here/x".to_owned()];
+        for program in ["/a/skillcue", "/it's here/skillcue-2", "/it's here/x", "skillcue"] {
+            let launch = Launch::new(program).with_options(vec!["--skills-dir".into(), "/a b; hook c".into()]);
+            let command = launch.hook_command(Client::Gemini);
+            assert!(is_hook_command(&command, Client::Gemini, &programs), "{command}");
+            let served = launch.served(true).hook_command(Client::Gemini);
+            assert!(is_hook_command(&served, Client::Gemini, &programs), "{served}");
+            assert!(!is_hook_command(&command, Client::Qwen, &programs), "{command}");
         }
-        for other in ["", "echo hi", "skillcue hook claude", "my-hook claude 2>/dev/null || true"] {
-            assert!(!is_hook_command(other, Client::Claude), "{other}");
+        assert!(is_hook_command(r#""/a b/skillcue" hook claude 2>/dev/null || true"#, Client::Claude, &[]));
+    }
+
+    #[test]
+    fn hooks_of_other_programs_are_not_ours() {
+        let others = [
+            "",
+            "echo hi",
+            "skillcue hook claude",
+            "my-hook claude 2>/dev/null || true",
+            "hook claude 2>/dev/null || true",
+            "entire hook claude 2>/dev/null || true",
+            "'/opt/my skillcue/entire' hook claude 2>/dev/null || true",
+            "skillcue list; entire hook claude 2>/dev/null || true",
+        ];
+        for other in others {
+            assert!(!is_hook_command(other, Client::Claude, &["skillcue".to_owned()]), "{other}");
         }
     }
 }

@@ -19,7 +19,9 @@
 //! let written = std::fs::read_to_string(home.path().join(".gemini/settings.json"))?;
 //! assert!(written.contains("/opt/skillcue hook gemini 2>/dev/null || true"));
 //! for file in connector.files(Client::Gemini)? {
-//!     file.disconnect(&[ConnectionPart::Hook, ConnectionPart::Mcp], &store)?.apply(&store)?;
+//!     let change = file.disconnect(&[ConnectionPart::Hook, ConnectionPart::Mcp], &store)?;
+//!     change.apply(&store)?;
+//!     change.finish(&store);
 //! }
 //! assert!(!home.path().join(".gemini").exists(), "as it was");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -28,6 +28,24 @@ pub(super) struct ConnectionRecord {
     pub(super) after: Digest,
     /// Directories that were made for the file, the outermost first.
     pub(super) dirs: Vec<PathBuf>,
+    /// The programs that were written into the file: by these, entries are known as ours, whatever their names.
+    #[serde(default)]
+    pub(super) programs: Vec<String>,
+}
+
+impl ConnectionRecord {
+    /// Makes the record of a file from its texts before and after.
+    pub(super) fn new(client: Client, path: &Path, before: Option<&str>, after: &str) -> ConnectionRecord {
+        ConnectionRecord {
+            version: VERSION,
+            client: client.as_str().to_owned(),
+            path: path.to_owned(),
+            existed: before.is_some(),
+            after: Digest::of(after),
+            dirs: Vec::new(),
+            programs: Vec::new(),
+        }
+    }
 }
 
 /// The version of the format.
@@ -65,28 +83,13 @@ impl ConnectionStore {
     }
 
     /// Writes a record, before the file itself is changed.
-    pub(super) fn write(
-        &self,
-        client: Client,
-        path: &Path,
-        before: Option<&str>,
-        after: &str,
-        dirs: &[PathBuf],
-    ) -> Result<(), SettingsError> {
-        let place = self.place(path);
-        let record = ConnectionRecord {
-            version: VERSION,
-            client: client.as_str().to_owned(),
-            path: path.to_owned(),
-            existed: before.is_some(),
-            after: Digest::of(after),
-            dirs: dirs.to_vec(),
-        };
+    pub(super) fn write(&self, record: &ConnectionRecord, before: Option<&str>) -> Result<(), SettingsError> {
+        let place = self.place(&record.path);
         let fail = |error: io::Error| SettingsError::file("write", &place, error);
         if let Some(before) = before {
             replace_file(&place.join(BEFORE), [before.as_bytes()]).map_err(fail)?;
         }
-        let text = serde_json::to_vec_pretty(&record).map_err(|error| fail(error.into()))?;
+        let text = serde_json::to_vec_pretty(record).map_err(|error| fail(error.into()))?;
         replace_file(&place.join(RECORD), [text.as_slice(), b"\n"]).map_err(fail)
     }
 

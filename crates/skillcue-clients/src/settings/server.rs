@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Launch;
+use super::launch::is_own_program;
 use super::toml::quoted;
 use crate::Client;
 
@@ -97,6 +98,23 @@ pub fn server_entry(client: Client, reach: &ServerReach) -> Value {
         _ => {}
     }
     entry
+}
+
+/// Returns whether the entry of a server starts ours: a command of Skillcue, or of one of some programs, that ends in `mcp`.
+pub(super) fn is_own_server(entry: &Value, programs: &[String]) -> bool {
+    // opencode has all words in one list.
+    let listed = entry["command"].as_array().into_iter().flatten();
+    let words: Vec<Option<&str>> = entry["command"]
+        .is_string()
+        .then_some(&entry["command"])
+        .into_iter()
+        .chain(listed)
+        .map(Value::as_str)
+        .collect();
+    let arguments = entry["args"].as_array().into_iter().flatten().map(Value::as_str);
+    let words: Vec<Option<&str>> = words.into_iter().chain(arguments).collect();
+    let [Some(program), .., Some("mcp")] = words[..] else { return false };
+    is_own_program(program, programs)
 }
 
 /// Returns a whole document with our server for a client, to be merged into its file by hand.

@@ -57,7 +57,9 @@ fn entries_have_the_shape_of_each_client() {
     assert!(plugin.contains("const WORDS = [\"/opt/skillcue\",\"hook\",\"opencode\",\"--mcp\"];\n"), "{plugin}");
     let copilot = json_of(&home, ".copilot/hooks/skillcue.json");
     let hook = json!({"type": "command", "bash": command("copilot"), "timeoutSec": 5});
-    assert_eq!(copilot, json!({"version": 1, "hooks": {"userPromptSubmitted": [hook]}}));
+    let hooks =
+        json!({"userPromptSubmitted": [hook], "sessionStart": [hook], "postToolUse": [hook], "preCompact": [hook]});
+    assert_eq!(copilot, json!({"version": 1, "hooks": hooks}));
     assert_eq!(json_of(&home, ".copilot/mcp-config.json")["mcpServers"]["skillcue"]["tools"], json!(["*"]));
     assert_eq!(json_of(&home, ".config/zed/settings.json")["context_servers"]["skillcue"]["args"], json!(["mcp"]));
 }
@@ -104,7 +106,7 @@ fn lines_that_others_wrote_since_stay() {
     let home = Home::new();
     home.write(".gemini/settings.json", "{\n  \"a\": 1\n}\n");
     home.connect(Client::Gemini).unwrap();
-    // The client itself sets its theme, and a person adds a server behind ours and a hook into our group.
+    // The client itself sets its theme, and a person adds a server behind ours and a hook into our groups.
     let text = home.read(".gemini/settings.json");
     let text = text.replacen("{\n", "{\n  \"theme\": \"dark\",\n", 1);
     let text = text.replace("\n    }\n  }\n}\n", "\n    },\n    \"other\": {}\n  }\n}\n");
@@ -113,7 +115,8 @@ fn lines_that_others_wrote_since_stay() {
     home.write(".gemini/settings.json", text);
     home.disconnect(Client::Gemini);
     let left = json_of(&home, ".gemini/settings.json");
-    let hooks = json!({"BeforeAgent": [{"hooks": [{"command": "./x"}]}]});
+    let others = json!([{"hooks": [{"command": "./x"}]}]);
+    let hooks = json!({"BeforeAgent": others, "SessionStart": others, "AfterTool": others, "PreCompress": others});
     assert_eq!(left, json!({"a": 1, "theme": "dark", "hooks": hooks, "mcpServers": {"other": {}}}));
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod as_people_have_them;
+mod foreign;
 mod life;
 mod random;
 
@@ -77,7 +78,7 @@ impl Home {
             change.apply(&store).unwrap();
         }
         for change in &changes {
-            change.clear_dirs();
+            change.finish(&store);
         }
         changes
     }

@@ -82,12 +82,13 @@ pub(crate) fn plans(
     direction: Direction,
     store: &ConnectionStore,
 ) -> Result<Vec<ClientPlan>, CliError> {
+    let connector = connector.clone().with_records(store.clone());
     let mut plans: Vec<ClientPlan> = Vec::new();
     for client in clients.iter().copied() {
         if plans.iter().any(|plan| plan.client == client) {
             continue;
         }
-        plans.push(plan(client, args, connector, direction, store)?);
+        plans.push(plan(client, args, &connector, direction, store)?);
     }
     Ok(plans)
 }
@@ -108,19 +109,19 @@ fn plan(
     for file in connector.files(client)? {
         present.extend(file.connected()?.into_iter().map(|(part, _)| part));
     }
-    // A hook says whether there is a server, so the other part is written with this one.
-    let (is_served, written) = match direction {
+    let is_named = |part| parts.contains(&part);
+    let was_served = present.contains(&ConnectionPart::Mcp);
+    let mut written = parts.clone();
+    let is_served = match direction {
         Direction::Connect => {
-            let mut all = parts.clone();
-            all.extend(present.into_iter().filter(|part| !parts.contains(part)));
-            (all.contains(&ConnectionPart::Mcp), all)
+            // A hook says whether there is a server, so it is written with the server. A server says nothing of hooks.
+            let is_hooked = present.contains(&ConnectionPart::Hook) && !is_named(ConnectionPart::Hook);
+            written.extend(is_hooked.then_some(ConnectionPart::Hook));
+            was_served || is_named(ConnectionPart::Mcp)
         }
-        Direction::Disconnect => {
-            (present.contains(&ConnectionPart::Mcp) && !parts.contains(&ConnectionPart::Mcp), parts.clone())
-        }
+        Direction::Disconnect => was_served && !is_named(ConnectionPart::Mcp),
     };
-    let launch = connector.launch().clone().served(is_served);
-    let connector = Connector::new(connector.folders().clone(), launch);
+    let connector = connector.clone().served(is_served);
     let mut changes = Vec::new();
     for file in connector.files(client)? {
         changes.push(match direction {
@@ -158,7 +159,7 @@ pub(crate) fn carry_out(plans: &[ClientPlan], args: PartArgs, context: &Context)
         }
         done.push(change);
     }
-    done.iter().rev().for_each(|change| change.clear_dirs());
+    done.iter().rev().for_each(|change| change.finish(&store));
     Ok(())
 }
 

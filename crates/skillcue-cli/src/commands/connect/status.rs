@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use skillcue_clients::settings::Connector;
 
 use crate::Outcome;
-use crate::clients::{ClientState, PartState, folders, launch, states};
+use crate::clients::{ClientState, PartState, folders, launch, states, store};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
@@ -13,7 +13,7 @@ use crate::terminal::{paint, style};
 use crate::text;
 
 pub(super) fn run(context: &Context, project: bool) -> Result<Outcome, CliError> {
-    let connector = Connector::new(folders(context, project)?, launch(context, None));
+    let connector = Connector::new(folders(context, project)?, launch(context, None)).with_records(store(context)?);
     let states = states(&connector, &context.environment()?.path);
     context.report(Outcome::Done, &states, || {
         let next = states.iter().find(|state| state.found && !state.hook.is_there() && !state.mcp.is_there());
