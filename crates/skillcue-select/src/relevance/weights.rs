@@ -16,16 +16,16 @@ pub const WITHOUT_BODIES: FusionWeights = FusionWeights {
     naming: [3.376, 0.283, 0.380, 1.091, -1.466, -0.398, 0.023, -0.110, 0.825, 0.544, 0.000, 0.518, -4.890],
 };
 
-/// The weights where skills have bodies, with a sentence model. Carried over from the fit before, in proportion.
+/// The weights where skills have bodies, with a sentence model.
 pub const WITH_BODIES_AND_MODEL: FusionWeights = FusionWeights {
-    rank: [0.641, 2.054, 3.440, 1.913, 1.595, 0.524, 1.442, 0.594, 2.868, 1.451, 0.642, 0.574, 0.198, 4.178],
-    gate: [2.854, 1.371, -1.049, 0.403, -5.777, -0.867, 0.612, -1.034, 0.560, 0.118, 0.294, 0.368, -4.399],
-    naming: [3.719, 0.205, 1.579, 0.495, -2.968, -0.935, 0.631, 0.304, 0.234, 0.392, 0.327, 0.699, -6.385],
+    rank: [1.094, 1.046, 4.471, 2.004, 2.139, 0.610, 1.115, 0.516, 1.811, 1.423, 0.992, 0.673, 0.168, 4.744],
+    gate: [2.845, 1.269, -0.939, 0.611, -6.770, -0.860, 0.656, -1.249, 0.553, 0.122, 0.181, 0.438, -4.330],
+    naming: [3.741, 0.226, 1.495, 0.728, -4.008, -0.915, 0.659, 0.129, 0.294, 0.301, 0.267, 0.698, -6.313],
 };
 
-/// The weights where they have none, or where none are indexed yet, with a sentence model. Carried over from the fit before, in proportion.
+/// The weights where they have none, or where none are indexed yet, with a sentence model.
 pub const WITHOUT_BODIES_WITH_MODEL: FusionWeights = FusionWeights {
-    rank: [2.818, 0.000, 3.052, 3.035, 0.769, 0.000, 0.342, -0.148, 0.946, 0.000, 0.000, 0.310, 0.605, 11.007],
-    gate: [4.349, 0.586, -0.329, 2.366, -9.524, -0.640, 0.781, 0.543, 0.000, 0.000, 0.000, 0.000, -5.203],
-    naming: [4.012, 0.266, 0.101, 0.276, -3.548, -0.280, -0.130, -0.208, 0.825, 0.544, 0.000, 0.518, -4.265],
+    rank: [2.991, 0.000, 2.705, 3.126, 0.643, 0.000, 0.297, 0.070, 0.946, 0.000, 0.000, 0.310, 0.601, 10.812],
+    gate: [3.865, 0.567, -0.547, 2.030, -8.498, -0.572, 0.701, 0.602, 0.000, 0.000, 0.000, 0.000, -4.576],
+    naming: [4.176, 0.267, 0.323, 0.530, -3.203, -0.338, 0.090, -0.194, 0.505, 0.241, 0.000, 0.605, -4.170],
 };
