@@ -207,7 +207,7 @@ pub(crate) fn run_script<'py>(
     let outcome = interruptible(py, &cancelled, move || {
         let dir = SkillDir::open(&name, &directory)?;
         let front = json!({"name": "script", "description": "-", "scripts": [{"path": script}]}).to_string();
-        let Some(manifest) = Parsed::new_front_matter(&front, FileKind::Yaml).manifest else {
+        let Some(manifest) = Parsed::new_front_matter(&front, FileKind::Markdown).manifest else {
             return Err(RunError::ExecutionFailed { reason: format!("{script:?} cannot be named") });
         };
         let request = RunRequest {
@@ -225,6 +225,14 @@ pub(crate) fn run_script<'py>(
     let output = |of: fn(&RunResult) -> &[u8]| PyBytes::new(py, result.map_or(&[], of));
     let (exit_code, signal) = result.map_or((None, None), |result| (result.exit_code, result.signal));
     Ok((code, message, exit_code, signal, output(|it| &it.stdout), output(|it| &it.stderr)))
+}
+
+/// Returns the tools of an `allowed-tools` that is one text.
+#[pyfunction]
+pub(crate) fn split_tools(text: &str) -> Vec<String> {
+    let front = json!({"name": "skill", "description": "-", "allowed-tools": text}).to_string();
+    let manifest = Parsed::new_front_matter(&front, FileKind::Markdown).manifest;
+    manifest.map(|manifest| manifest.allowed_tools().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 /// Returns whether a finding keeps the other library from reading the file.
@@ -285,5 +293,6 @@ pub(crate) fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_body, &module)?)?;
     module.add_function(wrap_pyfunction!(read_below, &module)?)?;
     module.add_function(wrap_pyfunction!(run_script, &module)?)?;
+    module.add_function(wrap_pyfunction!(split_tools, &module)?)?;
     parent.add_submodule(&module)
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,9 +146,6 @@ def run_script(
     )
 
 
-_TOOLS = re.compile(r"(?:[^\s,()]|\([^)]*\)?)+")
-
-
 def split_tools(text: str) -> list[str]:
     """Returns the tools of an `allowed-tools` that is one text: separated by blanks or commas; parentheses bind."""
-    return _TOOLS.findall(text)
+    return list(_native.split_tools(text))

@@ -35,8 +35,8 @@ _LANGUAGES = {
 
 _SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules", ".venv", "venv"})
 
-# A line of a script that is read for its description: minified files have lines of megabytes.
-_MAX_LINE = 4096
+# Bytes of a script that are read for its description.
+_MAX_HEAD = 16 * 1024
 
 
 def _get_script_type(file_path: Path) -> str:
@@ -52,10 +52,11 @@ class ScriptDescriptionExtractor:
     def extract(self, script_path: Path, max_lines: int = 50) -> str:
         """Returns the description, cut to `max_chars`; an empty string, if there is none or the file is unreadable."""
         try:
-            with open(script_path, encoding="utf-8", errors="replace") as file:
-                lines = [file.readline(_MAX_LINE) for _ in range(max_lines)]
+            with open(script_path, "rb", buffering=0) as file:
+                head = file.read(_MAX_HEAD)
         except OSError:
             return ""
+        lines = head.decode("utf-8", "replace").splitlines()[:max_lines]
         language = _get_script_type(script_path)
         if language == "python":
             text = self._extract_python_docstring(lines)

@@ -8,7 +8,7 @@ import os
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .. import _engine
 from .cache import CacheStats, ContentCache
@@ -203,6 +203,15 @@ class SkillManager:
             f"  IGNORING: {metadata.skill_path} (source: {source.source_type.value}, priority: {source.priority})\n"
             f"  RESOLUTION: Higher priority source wins.{hint}"
         )
+
+    @overload
+    def list_skills(self, include_qualified: Literal[False] = False) -> list[SkillMetadata]: ...
+
+    @overload
+    def list_skills(self, include_qualified: Literal[True]) -> list[str]: ...
+
+    @overload
+    def list_skills(self, include_qualified: bool) -> list[SkillMetadata] | list[str]: ...
 
     def list_skills(self, include_qualified: bool = False) -> list[SkillMetadata] | list[str]:
         """Returns the metadata of every skill, in the order of precedence.
