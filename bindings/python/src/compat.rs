@@ -52,6 +52,7 @@ impl FrontRow {
 /// Returns the skill files below a directory, sorted by path, each as `(path, front matter, findings)`, and findings about
 /// the search as `(code, message, path)`. Skills in skills are found, too.
 #[pyfunction]
+#[pyo3(name = "compat_scan")]
 #[expect(clippy::type_complexity, reason = "a tuple for one caller")]
 pub(crate) fn scan<'py>(
     py: Python<'py>,
@@ -116,6 +117,7 @@ fn add_file(fronts: &mut BTreeMap<PathBuf, FrontRow>, path: PathBuf) {
 
 /// Returns the front matter of one file as `(path, front matter, findings)`. Raises `OSError` if it cannot be read.
 #[pyfunction]
+#[pyo3(name = "compat_parse_file")]
 pub(crate) fn parse_file(py: Python<'_>, path: PathBuf) -> PyResult<FrontTuple<'_>> {
     let front = detached(py, || {
         read_file(&path).map(|bytes| FrontRow::of(&path, Parsed::of(&bytes, FileKind::Markdown)))
@@ -125,6 +127,7 @@ pub(crate) fn parse_file(py: Python<'_>, path: PathBuf) -> PyResult<FrontTuple<'
 
 /// Returns the body of a skill file; the whole text, if it has no front matter. Raises `OSError` or `UnicodeDecodeError`.
 #[pyfunction]
+#[pyo3(name = "compat_read_body")]
 pub(crate) fn read_body(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let bytes = detached(py, || read_file(&path)).map_err(|error| os_error(&error))?;
     let parsed = Parsed::of(&bytes, FileKind::Markdown);
@@ -163,15 +166,16 @@ fn os_error(error: &FileError) -> PyErr {
 
 /// Reads a file below any directory. Returns its bytes, or none and the reason why the path leads out.
 #[pyfunction]
+#[pyo3(name = "compat_read_below")]
 pub(crate) fn read_below<'py>(
     py: Python<'py>,
     directory: PathBuf,
     path: &str,
-) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<String>)> {
+) -> PyResult<(Option<Bound<'py, PyBytes>>, String)> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match detached(py, || SkillDir::open(&name, &directory).and_then(|dir| dir.read(path, MAX_READ))) {
-        Ok(bytes) => Ok((Some(PyBytes::new(py, &bytes)), None)),
-        Err(error @ FileError::Security { .. }) => Ok((None, Some(error.to_string()))),
+        Ok(bytes) => Ok((Some(PyBytes::new(py, &bytes)), String::new())),
+        Err(error @ FileError::Security { .. }) => Ok((None, error.to_string())),
         Err(error) => Err(os_error(&error)),
     }
 }
@@ -182,7 +186,7 @@ type RunTuple<'py> =
 
 /// Runs a script that may be anywhere in a directory, in the sandbox. What a `SKILL.md` there asks for is not granted.
 #[pyfunction]
-#[pyo3(signature = (directory, script, name, *, helper, path, variables, environment, stdin, timeout, max_output))]
+#[pyo3(name = "compat_run_script", signature = (directory, script, name, *, helper, path, variables, environment, stdin, timeout, max_output))]
 #[expect(clippy::too_many_arguments, reason = "the Python layer names them")]
 pub(crate) fn run_script<'py>(
     py: Python<'py>,
@@ -229,6 +233,7 @@ pub(crate) fn run_script<'py>(
 
 /// Returns the tools of an `allowed-tools` that is one text.
 #[pyfunction]
+#[pyo3(name = "compat_split_tools")]
 pub(crate) fn split_tools(text: &str) -> Vec<String> {
     let front = json!({"name": "skill", "description": "-", "allowed-tools": text}).to_string();
     let manifest = Parsed::new_front_matter(&front, FileKind::Markdown).manifest;
@@ -285,14 +290,12 @@ fn object<'py>(py: Python<'py>, node: &Node<'_>) -> PyResult<Bound<'py, PyAny>> 
     }
 }
 
-/// Registers the functions as the submodule `compat`.
-pub(crate) fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
-    let module = PyModule::new(parent.py(), "compat")?;
-    module.add_function(wrap_pyfunction!(scan, &module)?)?;
-    module.add_function(wrap_pyfunction!(parse_file, &module)?)?;
-    module.add_function(wrap_pyfunction!(read_body, &module)?)?;
-    module.add_function(wrap_pyfunction!(read_below, &module)?)?;
-    module.add_function(wrap_pyfunction!(run_script, &module)?)?;
-    module.add_function(wrap_pyfunction!(split_tools, &module)?)?;
-    parent.add_submodule(&module)
+/// Registers the functions.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(scan, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_file, module)?)?;
+    module.add_function(wrap_pyfunction!(read_body, module)?)?;
+    module.add_function(wrap_pyfunction!(read_below, module)?)?;
+    module.add_function(wrap_pyfunction!(run_script, module)?)?;
+    module.add_function(wrap_pyfunction!(split_tools, module)?)
 }

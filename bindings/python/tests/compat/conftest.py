@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from compat_types import MakeSkill
 
 from skillcue.compat.skillkit import SkillManager
-
-MakeSkill = Callable[..., Path]
 
 
 @pytest.fixture

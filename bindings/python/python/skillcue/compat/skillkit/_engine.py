@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import skillcue
-from skillcue._native import compat as _native
+from skillcue import _native
 
 
 class Finding(NamedTuple):
@@ -70,7 +70,7 @@ _LIMITS = frozenset({"timeout", "output_truncated", "memory", "processes", "disk
 
 def scan(directory: Path) -> tuple[list[FrontMatter], list[Finding]]:
     """Returns the skill files below a directory, sorted by path, and findings about the search."""
-    fronts, findings = _native.scan(directory.absolute())
+    fronts, findings = _native.compat_scan(directory.absolute())
     return (
         [
             FrontMatter(path, raw, [Finding(*found) for found in about] if about else [])
@@ -82,13 +82,13 @@ def scan(directory: Path) -> tuple[list[FrontMatter], list[Finding]]:
 
 def parse(path: Path) -> FrontMatter:
     """Returns the front matter of one file. Raises OSError if it cannot be read."""
-    where, raw, about = _native.parse_file(path)
+    where, raw, about = _native.compat_parse_file(path)
     return FrontMatter(where, raw, [Finding(*found) for found in about])
 
 
 def read_body(path: Path) -> str:
     """Returns the text behind the front matter. Raises OSError or UnicodeDecodeError."""
-    return str(_native.read_body(path))
+    return _native.compat_read_body(path)
 
 
 def read_below(directory: Path, path: str) -> bytes:
@@ -98,10 +98,10 @@ def read_below(directory: Path, path: str) -> bytes:
         LeadsOut: The path leads out.
         OSError: The file cannot be read.
     """
-    data, reason = _native.read_below(directory.absolute(), path)
-    if reason is not None:
+    data, reason = _native.compat_read_below(directory.absolute(), path)
+    if data is None:
         raise LeadsOut(reason)
-    return bytes(data)
+    return data
 
 
 def run_script(
@@ -120,7 +120,7 @@ def run_script(
         LeadsOut: Its path leads out of the directory.
         CannotRun: It could not be started.
     """
-    code, message, exit_code, signal, stdout, stderr = _native.run_script(
+    code, message, exit_code, signal, stdout, stderr = _native.compat_run_script(
         directory,
         script,
         name,
@@ -148,4 +148,4 @@ def run_script(
 
 def split_tools(text: str) -> list[str]:
     """Returns the tools of an `allowed-tools` that is one text: separated by blanks or commas; parentheses bind."""
-    return list(_native.split_tools(text))
+    return _native.compat_split_tools(text)

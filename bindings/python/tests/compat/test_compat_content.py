@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import MakeSkill
+from compat_types import MakeSkill
 
 from skillcue.compat.skillkit import ContentLoadError, FilePathResolver, PathSecurityError, SkillManager
 

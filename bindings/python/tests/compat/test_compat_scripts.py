@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MakeSkill
+from compat_types import MakeSkill
 
 from skillcue.compat.skillkit import ScriptExecutionResult, SkillManager
 from skillcue.compat.skillkit.core.exceptions import ArgumentSerializationError, ScriptError

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from conftest import MakeSkill
+from compat_types import MakeSkill
 
 from skillcue.compat.skillkit import InvalidYAMLError, SkillManager, SkillMetadata
 from skillcue.compat.skillkit.core import SkillDiscovery, SkillParser
