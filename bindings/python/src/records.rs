@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// The level of records that pass, as `logging` counts: what the logger `skillcue` passed when a call began.
@@ -42,8 +43,13 @@ fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 struct LoggingSubscriber;
 
 impl Subscriber for LoggingSubscriber {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        // Asked again for each event, because a program may set another level at any time.
+        if metadata.is_span() { Interest::never() } else { Interest::sometimes() }
+    }
+
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event()
+        !metadata.is_span()
             && metadata.target().starts_with("skillcue")
             && level(*metadata.level()) >= LEVEL.load(Ordering::Relaxed)
     }

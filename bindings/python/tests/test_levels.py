@@ -63,9 +63,9 @@ def test_a_body_is_loaded_with_its_arguments(skills: Skillcue, tree: Path) -> No
 
 
 def test_named_arguments_are_a_dialect(skills: Skillcue, skill_at: Callable[..., Path]) -> None:
-    skill_at("move", "---\nname: move\ndescription: Moves files.\n---\nFrom $SOURCE to $2.\n")
+    skill_at("move", "---\nname: move\ndescription: Moves files.\n---\nFrom $SOURCE to $1.\n")
     skills.refresh()
-    assert "From $SOURCE to $2." in skills.load("move", "a b").content
+    assert "From $SOURCE to $1." in skills.load("move", "a b").content
     assert "From a to b." in skills.load("move", "a b", argument_names=["SOURCE", "TARGET"]).content
 
 
@@ -162,7 +162,7 @@ def test_a_file_is_parsed_by_itself(tree: Path) -> None:
 
 
 def test_directories_are_validated_and_linted(tree: Path, skill_at: Callable[..., Path]) -> None:
-    assert skillcue.validate(tree / "hidden")
+    assert skillcue.validate(skill_at("plain", "---\nname: plain\ndescription: Does a plain thing when asked.\n---\nPlain.\n"))
     directory = skill_at("Bad_Name", "---\nname: Bad_Name\ndescription: Is bad.\n---\nBad.\n")
     report = skillcue.validate(directory)
     assert not report

@@ -278,6 +278,7 @@ def test_sub_interpreters_are_refused() -> None:
         program = f"import _interpreters as i\nx = i.create()\nr = i.exec(x, {code!r})\nassert r is None, r.formatted"
     else:
         program = f"import _xxsubinterpreters as i\nx = i.create()\ni.run_string(x, {code!r})"
+    program = f"import skillcue\n{program}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "subinterpreter" in done.stderr.lower(), done.stderr

@@ -264,7 +264,8 @@ class Skillcue:
 
         :param section: The heading of the one section to load.
         :param form: ``body`` leaves out the lines about the base directory and the arguments.
-        :param argument_names: Names for ``$NAME``; with them, or an empty list, ``$1`` and ``$ARGUMENTS[1]`` count, too.
+        :param argument_names: Names for ``$NAME``; with them, or an empty list, ``$0`` and
+            ``$ARGUMENTS[0]`` count, too.
         """
         names = None if argument_names is None else list(argument_names)
         return Loaded(*self._native.load(name, arguments, section, form == "body", names))

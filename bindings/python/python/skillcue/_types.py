@@ -429,7 +429,7 @@ class Explanation(_Result):
         hit = row["hit"]
         return cls(
             row["name"],
-            row["eligibility"],
+            row["standing"],
             None if hit is None else Hit._of(hit, message),
             row["before"],
             tuple(row.get("excluded", ())),
