@@ -9,6 +9,7 @@ A host puts two texts before the model: ``shown.stable``, which does not change 
 ``skills.call_tool()`` runs them.
 """
 
+from . import _interpreter as _interpreter  # isort: skip
 from ._errors import *  # noqa: F403
 from ._errors import __all__ as _error_names
 from ._functions import (
