@@ -9,6 +9,7 @@
 //! - `model`: the agent against a real model server, llama.cpp's.
 //! - `dist`: release archives.
 //! - `picture`: the README's picture of a terminal.
+//! - `wheel`, `python-bench`: the Python package, and its measurements.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -16,6 +17,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people, whose result is what it prints")]
 
+mod bindings;
 mod coverage;
 mod deny;
 mod dist;
@@ -46,10 +48,12 @@ usage: cargo xtask CHORE
   model                       the agent against llama.cpp's server and a small model; installs 130 MB
   dist                        release archives with checksums, completions and manual pages
   picture                     draw docs/terminal.svg, the README's picture, from what the program prints
+  wheel                       the Python package as it is published, below target/wheels
+  python-bench [ARGS...]      the Python package beside skillkit
   deny                        licences and advisories of the dependencies
 
 steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, smoke, dist,
-picture";
+picture, python";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         ["model"] => model::main(),
         ["dist"] => dist::main(),
         ["picture"] => picture::main(),
+        ["wheel"] => bindings::main(),
+        ["python-bench", rest @ ..] => bindings::bench(rest),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

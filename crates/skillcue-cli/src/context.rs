@@ -90,7 +90,7 @@ impl Context {
             config: self.global.config.clone(),
             isolated: self.global.isolated,
             no_cache: self.global.no_cache,
-            consent: None,
+            ..HostOverrides::default()
         };
         Ok(self.host.get_or_init(|| Host::open(environment, options)))
     }
