@@ -4,6 +4,7 @@
 //! objects. The Python layer above it (`python/skillcue`) makes dataclasses of them and has the documentation.
 
 mod catalog;
+mod compat;
 mod consent;
 mod failure;
 mod files;
@@ -38,5 +39,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::read_in, module)?)?;
     module.add_function(wrap_pyfunction!(files::files_in, module)?)?;
     module.add_function(wrap_pyfunction!(files::parse, module)?)?;
-    module.add_function(wrap_pyfunction!(files::count_tokens, module)?)
+    module.add_function(wrap_pyfunction!(files::count_tokens, module)?)?;
+    compat::register(module)
 }

@@ -2,8 +2,8 @@
 
     python skillkit_suite.py [--python PYTHON] [--target DIR] [PYTEST_ARGUMENT …]
 
-PYTHON is an interpreter in whose environment `skillcue` is installed; what the tests need besides is installed there. The
-tests come from skillkit's source distribution, pinned by its SHA-256; its own code is not unpacked. They import our package
+PYTHON is an interpreter in whose environment `skillcue` is installed; what the tests need and is not there is installed below
+DIR. The tests come from skillkit's source distribution, pinned by its SHA-256; its own code is not unpacked. They import our package
 under skillkit's name through a link below DIR, which nothing ships.
 
 Passes if at least 400 of the 407 tests that can run pass, none fails that is not listed in `skillkit_failures.py`, and none of
@@ -30,12 +30,7 @@ from skillkit_failures import ALLOWED
 SDIST = "skillkit-0.4.0.tar.gz"
 SHA256 = "83530b9d7a4da9a9c3db32cdb089f7915d34a570fa9bed1ca1da5695ebb8b0a7"
 PACKAGES = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "langchain-core==1.7.2"]
-HAS = (
-    "import sys, importlib.metadata as m\n"
-    "for line in sys.argv[1:]:\n"
-    "    name, version = line.split('==')\n"
-    "    assert m.version(name) == version\n"
-)
+HAS = "import importlib.metadata as m, sys; m.version(sys.argv[1])"
 
 COLLECTED = 414
 LEAST_PASSED = 400
@@ -55,13 +50,13 @@ def main() -> int:
     target = options.target.absolute()
     target.mkdir(parents=True, exist_ok=True)
 
-    install(python)
+    packages = install(python, target / "packages")
     suite = unpack(download(python, target), target / "suite")
-    alias = link(python, target / "alias")
-    outcome = run(python, suite, alias, [*further])
+    paths = [str(link(python, target / "alias")), str(packages)]
+    outcome = run(python, suite, paths, [*further])
     if outcome.failed:
         print(f"    {len(outcome.failed)} failed: they are tried again, alone")
-        again = run(python, suite, alias, [node_id(name) for name in sorted(outcome.failed)])
+        again = run(python, suite, paths, [node_id(name) for name in sorted(outcome.failed)])
         recovered = outcome.failed & again.passed
         outcome.failed -= recovered
         outcome.passed |= recovered
@@ -70,12 +65,21 @@ def main() -> int:
     return report(outcome, complete=not further)
 
 
-def install(python: str) -> None:
-    """Installs what the tests need, unless it is there."""
-    if subprocess.run([python, "-c", HAS, *PACKAGES], capture_output=True, check=False).returncode != 0:
-        print(f"    installing {', '.join(PACKAGES)}")
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *PACKAGES], check=True)
+def install(python: str, packages: Path) -> Path:
+    """Installs what the tests need and the environment lacks. Returns the directory, which may be empty."""
+    environment = {**os.environ, "PYTHONPATH": str(packages)}
+    lacking = [
+        pinned
+        for pinned in PACKAGES
+        if subprocess.run(
+            [python, "-c", HAS, pinned.split("==")[0]], capture_output=True, env=environment, check=False
+        ).returncode
+    ]
+    if lacking:
+        print(f"    installing {', '.join(lacking)}")
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(packages)]
+        subprocess.run([*pip, *lacking], check=True)
+    return packages
 
 
 def download(python: str, target: Path) -> Path:
@@ -139,16 +143,16 @@ class Outcome:
     skipped: set[str] = field(default_factory=set)
 
 
-def run(python: str, suite: Path, alias: Path, arguments: list[str]) -> Outcome:
+def run(python: str, suite: Path, paths: list[str], arguments: list[str]) -> Outcome:
     results = suite / "results.xml"
     results.unlink(missing_ok=True)
-    paths = [str(Path(python).parent), os.environ.get("PATH", os.defpath)]
+    programs = [str(Path(python).parent), os.environ.get("PATH", os.defpath)]
     environment = {
         **os.environ,
-        "PYTHONPATH": str(alias),
+        "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
         # Scripts run with the `python3` of the environment, not with a shim that takes half a second.
-        "PATH": os.pathsep.join(paths),
+        "PATH": os.pathsep.join(programs),
     }
     pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
     pytest += [f"--junitxml={results}", "-o", "junit_family=xunit2", *arguments]
