@@ -84,7 +84,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<(&'stat
                 add_file(&mut fronts, place.dir.join("SKILL.md"));
                 continue;
             }
-            let findings = repaired.remove(place.path.as_path()).unwrap_or_default();
+            let findings = repaired.get(place.path.as_path()).cloned().unwrap_or_default();
             let raw = skill.raw().map(Node::into_owned);
             fronts.insert(place.path.clone(), FrontRow { path: place.path, raw, findings });
         }

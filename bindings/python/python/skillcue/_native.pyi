@@ -1,9 +1,12 @@
 """The native module. Its objects are plain; `_skills.py` makes dataclasses of them."""
 
+import os
 from collections.abc import Callable
 from typing import Any, final
 
 VERSION: str
+
+StrPath = str | os.PathLike[str]
 
 _Row = dict[str, Any]
 
@@ -132,3 +135,26 @@ def read_in(directory: str, name: str, path: str) -> bytes: ...
 def files_in(directory: str, name: str) -> _Row: ...
 def parse(bytes: bytes | None, path: str | None, is_yaml: bool) -> _Row: ...
 def count_tokens(text: str, counter: str) -> int: ...
+
+# For skillcue.compat.skillkit; see `src/compat.rs`.
+_CompatFinding = tuple[str, str, int | None, int | None]
+_CompatFront = tuple[str, Any, list[_CompatFinding]]
+
+def compat_scan(directory: StrPath) -> tuple[list[_CompatFront], list[tuple[str, str, str]]]: ...
+def compat_parse_file(path: StrPath) -> _CompatFront: ...
+def compat_read_body(path: StrPath) -> str: ...
+def compat_read_below(directory: StrPath, path: str) -> tuple[bytes | None, str]: ...
+def compat_run_script(
+    directory: StrPath,
+    script: str,
+    name: str,
+    *,
+    helper: StrPath,
+    path: str,
+    variables: list[tuple[str, str]],
+    environment: list[tuple[str, str]],
+    stdin: bytes,
+    timeout: float,
+    max_output: int,
+) -> tuple[str | None, str, int | None, int | None, bytes, bytes]: ...
+def compat_split_tools(text: str) -> list[str]: ...

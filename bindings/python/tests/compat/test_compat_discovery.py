@@ -56,6 +56,17 @@ def test_repaired_yaml_is_an_error_with_the_place_in_the_file(make_skill: MakeSk
     assert f"at line 3, column {raised.value.column}" in str(raised.value)
 
 
+def test_repaired_yaml_is_logged_and_the_skill_left_out(
+    manager: SkillManager, make_skill: MakeSkill, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_skill("colon", front="name: colon\ndescription: Use when: asked")
+    manager.discover()
+    assert names(manager) == []
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        f"Failed to parse skill at {manager.sources[0].directory}/colon/SKILL.md"
+    ]
+
+
 @pytest.mark.parametrize("version", ["1.0", "1.10", "2", "-1", "1e3"])
 def test_a_version_that_is_a_number_is_none_with_a_warning(
     make_skill: MakeSkill, caplog: pytest.LogCaptureFixture, version: str
