@@ -41,6 +41,7 @@ pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     run(begin("pytest").arg(format!("--basetemp={}", target().join("python/tmp").display())))?;
     run(begin("mypy").arg("--cache-dir").arg(target().join("python/mypy")).args(TYPED))?;
     run(begin("pyright").args(TYPED).env("PYRIGHT_PYTHON_CACHE_DIR", target().join("python/pyright")))?;
+    run(checks.command().arg(dir().join("tests/skillkit_suite.py")).arg("--target").arg(target().join("skillkit")))?;
     Ok(StepOutcome::Passed)
 }
 

@@ -119,9 +119,8 @@ fn add_file(fronts: &mut BTreeMap<PathBuf, FrontRow>, path: PathBuf) {
 #[pyfunction]
 #[pyo3(name = "compat_parse_file")]
 pub(crate) fn parse_file(py: Python<'_>, path: PathBuf) -> PyResult<FrontTuple<'_>> {
-    let front = detached(py, || {
-        read_file(&path).map(|bytes| FrontRow::of(&path, Parsed::of(&bytes, FileKind::Markdown)))
-    });
+    let front =
+        detached(py, || read_file(&path).map(|bytes| FrontRow::of(&path, Parsed::of(&bytes, FileKind::Markdown))));
     front.map_err(|error| os_error(&error))?.into_tuple(py)
 }
 
@@ -181,8 +180,7 @@ pub(crate) fn read_below<'py>(
 }
 
 /// The end of a run: the reason why it did not run or was ended, as code and message; exit code, signal, and output.
-type RunTuple<'py> =
-    (Option<&'static str>, String, Option<i32>, Option<i32>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type RunTuple<'py> = (Option<&'static str>, String, Option<i32>, Option<i32>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// Runs a script that may be anywhere in a directory, in the sandbox. What a `SKILL.md` there asks for is not granted.
 #[pyfunction]

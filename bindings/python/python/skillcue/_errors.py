@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ._types import Diagnostic, RunResult
+from ._results import RunResult
+from ._types import Diagnostic
 
 __all__ = [
     "ConfigError",

@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias, Union
 
 from . import _native
 from ._errors import SkillcueError, _raised
-from ._types import Counter, Diagnostic, FileListing, ParsedSkill, Report, RunResult, Script
+from ._results import Report, RunResult, Script
+from ._types import Counter, Diagnostic, FileListing, ParsedSkill
 
 StrPath: TypeAlias = Union[str, "os.PathLike[str]"]
 

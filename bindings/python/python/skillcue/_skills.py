@@ -14,31 +14,33 @@ from ._functions import StrPath, program
 from ._listing import Listing
 from ._native import Cancel, NativeSkills, NativeWatch
 from ._turn import turn
-from ._types import (
+from ._results import (
     CacheStats,
     Changes,
-    Counter,
-    Diagnostic,
     Disclosure,
     Explanation,
-    Fallback,
-    FileListing,
-    Heading,
     Hit,
-    InvalidSkill,
-    Loaded,
-    Mode,
-    Policy,
     Rehydration,
     RunResult,
     Script,
     Selection,
-    Skill,
-    SkillDetails,
     SkillList,
     Tool,
     ToolResult,
     WatchEvent,
+)
+from ._types import (
+    Counter,
+    Diagnostic,
+    Fallback,
+    FileListing,
+    Heading,
+    InvalidSkill,
+    Loaded,
+    Mode,
+    Policy,
+    Skill,
+    SkillDetails,
 )
 from ._watch import Watch
 

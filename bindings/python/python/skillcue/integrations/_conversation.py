@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._skills import Session, Skillcue
-from .._types import Disclosure
+from .._results import Disclosure
 
 SEPARATOR = "\n\n---\n\n"
 """Between a skill's text and the user's own words, so that a model sees where those begin."""

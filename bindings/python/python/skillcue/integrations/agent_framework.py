@@ -10,7 +10,9 @@ an index of documentation, and a provider over it with ``invoking()``.
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +22,7 @@ from agent_framework import ContextProvider, FunctionTool, Message
 
 from .._functions import StrPath
 from .._skills import Session, Skillcue
-from .._types import Tool
+from .._results import Tool
 from ._conversation import forget, injected
 
 __all__ = ["Context", "SkillContextProvider", "SkillDocumentation", "SkillDocumentationIndex", "SkillcueContextProvider"]
@@ -114,7 +116,6 @@ class SkillDocumentationIndex:
         self._documents: dict[str, SkillDocumentation] = {}
         self._skills: Skillcue | None = None
         self._is_own = False
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def of(cls, skills: Skillcue | StrPath, **options: Any) -> SkillDocumentationIndex:
@@ -131,7 +132,7 @@ class SkillDocumentationIndex:
         """
         if self._is_own:
             raise TypeError("this index is of skills on disk: add a skill there")
-        triggers = getattr(manifest, "triggers", None)
+        triggers: Any = getattr(manifest, "triggers", None)
         if hasattr(triggers, "model_dump"):
             triggers = triggers.model_dump()
         brief = getattr(manifest, "brief_description", None) or getattr(manifest, "description", "") or name
@@ -166,8 +167,8 @@ class SkillDocumentationIndex:
     def skills(self, **options: Any) -> Skillcue:
         """Returns the skills to select from. Documentation that was added is written to a directory of its own first."""
         if self._skills is None or (options and not self._is_own):
-            self._scratch = tempfile.TemporaryDirectory(prefix="skillcue-")
-            root = Path(self._scratch.name)
+            root = Path(tempfile.mkdtemp(prefix="skillcue-"))
+            weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
             for at, document in enumerate(self._documents.values()):
                 directory = root / f"{at:06}"
                 directory.mkdir()
@@ -199,7 +200,8 @@ class SkillContextProvider(SkillcueContextProvider):
         self.memory_manager = memory_manager
         self.max_skills = max_skills
         self.max_all_skills = max_all_skills
-        skills = skill_docs.skills(max_skills=max_skills, max_all_skills=max_all_skills)
+        # By triggers alone: one that matches is enough, and no text is compared.
+        skills = skill_docs.skills(max_skills=max_skills, max_all_skills=max_all_skills, mode="keyword")
         super().__init__(skills, source_id=source_id, tools=False)
 
     async def invoking(self, messages: Any, **kwargs: Any) -> Context:

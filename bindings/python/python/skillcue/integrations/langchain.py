@@ -21,7 +21,7 @@ from typing_extensions import NotRequired
 
 from .._functions import StrPath
 from .._skills import Session, Skillcue
-from .._types import Disclosure, Tool, ToolResult
+from .._results import Disclosure, Tool, ToolResult
 from ._conversation import apart, forget, merged, shown_names
 
 __all__ = ["SkillcueMiddleware", "SkillcueState", "skill_tools"]
@@ -41,7 +41,7 @@ def _latest(left: dict[str, Any] | None, right: dict[str, Any] | None) -> dict[s
 class SkillcueState(AgentState[Any]):
     """The state of the graph: what the conversation was shown, as plain JSON, so that a checkpoint keeps it."""
 
-    skillcue: NotRequired[Annotated[dict[str, Any], _latest, PrivateStateAttr]]
+    skillcue: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _latest]]
 
 
 class SkillcueMiddleware(AgentMiddleware[SkillcueState, Any, Any]):
@@ -208,7 +208,8 @@ def _definition(tool: Tool) -> dict[str, Any]:
 
 
 def _name(tool: dict[str, Any]) -> str | None:
-    return tool.get("name") or tool.get("function", {}).get("name")
+    name: str | None = tool.get("name") or tool.get("function", {}).get("name")
+    return name
 
 
 def _answer(request: ToolCallRequest, memory: dict[str, Any], result: ToolResult) -> Command[Any]:
