@@ -1,6 +1,8 @@
 //! Functions for `skillcue.compat.skillkit`, whose interface is another library's: skill files with their front matter as
 //! it was written, and scripts anywhere in a skill's directory. They return tuples; the package makes its own types.
 
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 makes the values that its functions get")]
+
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,9 @@ struct FrontRow {
     findings: Vec<FindingRow>,
 }
 
+/// A finding about a search, as code, message and path.
+type SearchRow = (&'static str, String, String);
+
 type FrontTuple<'py> = (String, Option<Bound<'py, PyAny>>, Vec<FindingRow>);
 
 impl FrontRow {
@@ -43,7 +48,7 @@ impl FrontRow {
         FrontRow { path: path.to_owned(), raw: parsed.raw.map(Node::into_owned), findings }
     }
 
-    fn into_tuple<'py>(self, py: Python<'py>) -> PyResult<FrontTuple<'py>> {
+    fn into_tuple(self, py: Python<'_>) -> PyResult<FrontTuple<'_>> {
         let raw = self.raw.map(|node| object(py, &node)).transpose()?;
         Ok((self.path.to_string_lossy().into_owned(), raw, self.findings))
     }
@@ -53,17 +58,13 @@ impl FrontRow {
 /// the search as `(code, message, path)`. Skills in skills are found, too.
 #[pyfunction]
 #[pyo3(name = "compat_scan")]
-#[expect(clippy::type_complexity, reason = "a tuple for one caller")]
-pub(crate) fn scan<'py>(
-    py: Python<'py>,
-    directory: PathBuf,
-) -> PyResult<(Vec<FrontTuple<'py>>, Vec<(&'static str, String, String)>)> {
+pub(crate) fn scan(py: Python<'_>, directory: PathBuf) -> PyResult<(Vec<FrontTuple<'_>>, Vec<SearchRow>)> {
     let (fronts, findings) = detached(py, || scan_directory(&directory));
     let fronts = fronts.into_values().map(|front| front.into_tuple(py)).collect::<PyResult<_>>()?;
     Ok((fronts, findings))
 }
 
-fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<(&'static str, String, String)>) {
+fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchRow>) {
     let catalog = Discovery::new([SkillRoot::new(directory, Source::Inline)]).nested(true).run();
     let mut repaired: HashMap<&Path, Vec<FindingRow>> = HashMap::new();
     let mut search = Vec::new();
@@ -92,17 +93,15 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<(&'stat
     for invalid in catalog.invalid() {
         if invalid.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
             // Its name may be one that only Skillcue refuses: the front matter decides.
-            match read_file(&invalid.path) {
-                Ok(bytes) => {
-                    let front = FrontRow::of(&invalid.path, Parsed::of(&bytes, FileKind::Markdown));
-                    fronts.insert(invalid.path.clone(), front);
-                }
-                Err(_) => {
-                    let findings = invalid.diagnostics.iter().map(row).collect();
-                    let front = FrontRow { path: invalid.path.clone(), raw: None, findings };
-                    fronts.insert(invalid.path.clone(), front);
-                }
-            }
+            let front = read_file(&invalid.path).map_or_else(
+                |_| FrontRow {
+                    path: invalid.path.clone(),
+                    raw: None,
+                    findings: invalid.diagnostics.iter().map(row).collect(),
+                },
+                |bytes| FrontRow::of(&invalid.path, Parsed::of(&bytes, FileKind::Markdown)),
+            );
+            fronts.insert(invalid.path.clone(), front);
         }
     }
     (fronts, search)
@@ -186,8 +185,8 @@ type RunTuple<'py> = (Option<&'static str>, String, Option<i32>, Option<i32>, Bo
 #[pyfunction]
 #[pyo3(name = "compat_run_script", signature = (directory, script, name, *, helper, path, variables, environment, stdin, timeout, max_output))]
 #[expect(clippy::too_many_arguments, reason = "the Python layer names them")]
-pub(crate) fn run_script<'py>(
-    py: Python<'py>,
+pub(crate) fn run_script(
+    py: Python<'_>,
     directory: PathBuf,
     script: String,
     name: String,
@@ -198,7 +197,7 @@ pub(crate) fn run_script<'py>(
     stdin: Vec<u8>,
     timeout: f64,
     max_output: usize,
-) -> PyResult<RunTuple<'py>> {
+) -> PyResult<RunTuple<'_>> {
     let mut limits = RunLimits { output: max_output, input: MAX_INPUT, ..RunLimits::default() };
     // A time that cannot be represented is longer than any script runs.
     limits.timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
