@@ -279,8 +279,9 @@ impl NativeSkills {
     }
 
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
-        let done = detached(py, || Ok(self.host()?.skills.prepare()));
-        done.map_err(|failure: Failure| failure.raised(py))
+        let open = detached(py, || self.host()).map_err(|failure| failure.raised(py))?;
+        detached(py, || open.skills.prepare());
+        Ok(())
     }
 
     fn index_bodies(&self, py: Python<'_>) -> PyResult<usize> {
