@@ -78,6 +78,11 @@ impl NativeSkills {
         Ok((!known.is_some_and(|known| known.is(&catalog))).then(|| NativeCatalog::new(catalog)))
     }
 
+    /// Returns whether a catalog is the current one. A forked process may ask about its parent's, which it can still list.
+    fn is_current(&self, known: &NativeCatalog) -> bool {
+        known.is(&self.open.load().skills.catalog())
+    }
+
     fn refresh<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let open = detached(py, || self.host()).map_err(|failure| failure.raised(py))?;
         let changes = interruptible(py, &AtomicBool::new(false), move || {

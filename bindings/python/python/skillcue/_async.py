@@ -125,6 +125,17 @@ def async_twin(sync: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
     place = parameters.index("session") if "session" in parameters else None
     runs_programs = "cancel" in parameters
 
+    if place is None and not runs_programs:
+
+        @functools.wraps(sync)
+        async def short(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            loop = asyncio.get_running_loop()
+            future: asyncio.Future[_T] = loop.create_future()
+            _lane(False).start((loop, future, functools.partial(sync, *args, **kwargs)))
+            return await future
+
+        return _named(short, sync)
+
     @functools.wraps(sync)
     async def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         given, named = list(args), dict(kwargs)
@@ -146,7 +157,14 @@ def async_twin(sync: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
             session.update(copy)
         return result
 
-    twin.__name__ = f"a{sync.__name__}"
-    twin.__qualname__ = twin.__qualname__.replace(sync.__name__, twin.__name__)
-    twin.__doc__ = f"Like :meth:`{sync.__name__}`, without blocking the event loop."
+    return _named(twin, sync)
+
+
+def _named(
+    twin: Callable[_P, Coroutine[Any, Any, _T]], sync: Callable[_P, _T]
+) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    name = sync.__name__
+    twin.__name__ = f"a{name}"
+    twin.__qualname__ = f"Skillcue.a{name}"
+    twin.__doc__ = f"Like :meth:`{name}`, without blocking the event loop."
     return twin
