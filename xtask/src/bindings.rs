@@ -40,7 +40,13 @@ pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     };
     run(begin("pytest").arg(format!("--basetemp={}", target().join("python/tmp").display())))?;
     run(begin("mypy").arg("--cache-dir").arg(target().join("python/mypy")).args(TYPED))?;
-    run(begin("pyright").args(TYPED).env("PYRIGHT_PYTHON_CACHE_DIR", target().join("python/pyright")))?;
+    // It looks for packages in the environment of a Python that it is told, and not in that of the one that runs it.
+    let program = checks.command().get_program().to_owned();
+    run(begin("pyright")
+        .arg("--pythonpath")
+        .arg(program)
+        .args(TYPED)
+        .env("PYRIGHT_PYTHON_CACHE_DIR", target().join("python/pyright")))?;
     run(checks.command().arg(dir().join("tests/skillkit_suite.py")).arg("--target").arg(target().join("skillkit")))?;
     Ok(StepOutcome::Passed)
 }

@@ -27,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     records::listen();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<skills::NativeSkills>()?;
+    module.add_class::<skills::NativeDisclosure>()?;
     module.add_class::<catalog::NativeCatalog>()?;
     module.add_class::<programs::Cancel>()?;
     module.add_class::<watch::NativeWatch>()?;

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use skillcue::load::{Dialect, Form};
 use skillcue::select::TurnProgress;
-use skillcue::{Budget, Changes, LoadRequest, Loaded, Session, Skillcue};
+use skillcue::{Budget, Changes, Disclosure, LoadRequest, Loaded, Session, Skillcue};
 
 use crate::catalog::NativeCatalog;
 use crate::failure::Failure;
@@ -76,6 +76,11 @@ impl NativeSkills {
         };
         let catalog = open.skills.catalog();
         Ok((!known.is_some_and(|known| known.is(&catalog))).then(|| NativeCatalog::new(catalog)))
+    }
+
+    /// Returns whether a catalog is the current one. A forked process may ask about its parent's, which it can still list.
+    fn is_current(&self, known: &NativeCatalog) -> bool {
+        known.is(&self.open.load().skills.catalog())
     }
 
     fn refresh<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -211,13 +216,13 @@ impl NativeSkills {
     }
 
     #[pyo3(signature = (message, session=None, options=None))]
-    fn disclose<'py>(
+    fn disclose(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         message: String,
-        session: Option<&Bound<'py, PyDict>>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        session: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<NativeDisclosure> {
         let (turn, mut state) = (TurnArguments::read(message, options)?, read_session(session)?);
         let shown = detached(py, || {
             let skills = Arc::clone(&self.host()?.skills);
@@ -227,7 +232,7 @@ impl NativeSkills {
         });
         let shown = shown.map_err(|failure: Failure| failure.raised(py))?;
         write_session(session, state.as_ref())?;
-        to_python(py, &shown)
+        Ok(NativeDisclosure(shown))
     }
 
     fn prompt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -279,8 +284,9 @@ impl NativeSkills {
     }
 
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
-        let done = detached(py, || Ok(self.host()?.skills.prepare()));
-        done.map_err(|failure: Failure| failure.raised(py))
+        let open = detached(py, || self.host()).map_err(|failure| failure.raised(py))?;
+        detached(py, || open.skills.prepare());
+        Ok(())
     }
 
     fn index_bodies(&self, py: Python<'_>) -> PyResult<usize> {
@@ -317,6 +323,25 @@ impl NativeSkills {
         if open.process == std::process::id() {
             py.detach(|| open.host.close());
         }
+    }
+}
+
+/// The disclosure for a message. Its report, which few callers look at, becomes objects when it is asked for.
+#[pyclass(frozen, module = "skillcue._native")]
+pub(crate) struct NativeDisclosure(Disclosure);
+
+#[pymethods]
+impl NativeDisclosure {
+    /// Returns the tier, the policy, the two texts, the number of matches, the microseconds, and the costs.
+    fn summary(&self) -> (u8, &str, &str, &str, usize, u64, [usize; 4]) {
+        let Disclosure { tier, policy, stable, turn, tokens, matched, elapsed, .. } = &self.0;
+        let elapsed = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+        let costs = [tokens.stable.0, tokens.turn.0, tokens.overhead.0, tokens.eager.0];
+        (tier.number(), policy.as_str(), stable, turn, *matched, elapsed, costs)
+    }
+
+    fn skills<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.0.skills)
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,6 +85,15 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("HOME", str(home))
     for name in [name for name in os.environ if name.startswith(("XDG_", "SKILLCUE_", "SKILL_"))]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _own_level() -> Iterator[None]:
+    """No test leaves another level of logging behind."""
+    logger = logging.getLogger("skillcue")
+    before = logger.level
+    yield
+    logger.setLevel(before)
 
 
 @pytest.fixture

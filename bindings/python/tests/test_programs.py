@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,10 +93,13 @@ def test_a_task_that_is_cancelled_ends_its_script(skills: Skillcue, skill_at: Ca
 def test_an_interrupt_ends_a_long_call(skills: Skillcue, skill_at: Callable[..., Path]) -> None:
     skill_at("slow", "---\nname: slow\ndescription: Is slow.\n---\n", {"scripts/slow.py": SLEEP})
     skills.refresh()
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        skills.run_script("slow", "slow.py", on_output=lambda *_: os.kill(os.getpid(), signal.SIGINT))
-    assert time.monotonic() - start < 50, "the script would sleep for a minute"
+    # A shell starts background processes with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            skills.run_script("slow", "slow.py", on_output=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_permissions_are_asked_for(tree: Path, skill_at: Callable[..., Path]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 import inspect
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
@@ -19,26 +20,93 @@ _T = TypeVar("_T")
 _SHORT_THREADS = min(32, (os.cpu_count() or 1) + 4)
 _PROGRAM_THREADS = 32
 
-_executors: dict[tuple[int, bool], ThreadPoolExecutor] = {}
+_Job = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", Callable[[], Any]]
 
 
-def _executor(for_programs: bool) -> ThreadPoolExecutor:
+class _Lane:
+    """Threads of this process that work on a queue.
+
+    A call of a microsecond must not cost fifty: a thread takes job after job while there are any, and a loop is woken once
+    for all results that wait for it.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._most = threads
+        self._lock = threading.Lock()
+        self._jobs: deque[_Job] = deque()
+        self._busy = 0
+        self._done: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any, BaseException | None]]] = {}
+
+    def start(self, job: _Job) -> None:
+        with self._lock:
+            self._jobs.append(job)
+            if self._busy >= self._most:
+                return
+            self._busy += 1
+        self._threads.submit(self._work)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._busy -= 1
+                    return
+                loop, future, work = self._jobs.popleft()
+            if future.cancelled():
+                continue
+            try:
+                self._finish(loop, (future, work(), None))
+            except BaseException as error:
+                self._finish(loop, (future, None, error))
+
+    def _finish(
+        self, loop: asyncio.AbstractEventLoop, done: tuple[asyncio.Future[Any], Any, BaseException | None]
+    ) -> None:
+        with self._lock:
+            waiting = self._done.setdefault(loop, [])
+            waiting.append(done)
+            if len(waiting) > 1:
+                return
+        try:
+            loop.call_soon_threadsafe(self._tell, loop)
+        except RuntimeError:  # The loop was closed: there is nothing to tell.
+            with self._lock:
+                self._done.pop(loop, None)
+
+    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            done = self._done.pop(loop, [])
+        for future, result, error in done:
+            if future.cancelled():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+
+_lanes: dict[tuple[int, bool], _Lane] = {}
+
+
+def _lane(for_programs: bool) -> _Lane:
     """Returns the threads of this process. A forked one has none of its parent's.
 
     Programs have threads of their own: short calls never wait behind a script of a minute.
     """
     key = (os.getpid(), for_programs)
-    found = _executors.get(key)
+    found = _lanes.get(key)
     if found is None:
-        threads = _PROGRAM_THREADS if for_programs else _SHORT_THREADS
-        found = _executors.setdefault(key, ThreadPoolExecutor(threads, thread_name_prefix="skillcue"))
+        made = _Lane(_PROGRAM_THREADS, "skillcue-run") if for_programs else _Lane(_SHORT_THREADS, "skillcue")
+        found = _lanes.setdefault(key, made)
     return found
 
 
 async def in_thread(work: Callable[[], _T], cancel: Cancel | None = None) -> _T:
     """Runs work on a thread. If the task is cancelled meanwhile, so is the work: at once if it has not begun."""
-    context = contextvars.copy_context()
-    future = asyncio.get_running_loop().run_in_executor(_executor(cancel is not None), context.run, work)
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_T] = loop.create_future()
+    _lane(cancel is not None).start((loop, future, work))
     try:
         return await future
     except asyncio.CancelledError:
@@ -56,6 +124,17 @@ def async_twin(sync: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
     parameters = list(inspect.signature(sync).parameters)
     place = parameters.index("session") if "session" in parameters else None
     runs_programs = "cancel" in parameters
+
+    if place is None and not runs_programs:
+
+        @functools.wraps(sync)
+        async def short(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            loop = asyncio.get_running_loop()
+            future: asyncio.Future[_T] = loop.create_future()
+            _lane(False).start((loop, future, functools.partial(sync, *args, **kwargs)))
+            return await future
+
+        return _named(short, sync)
 
     @functools.wraps(sync)
     async def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -78,7 +157,14 @@ def async_twin(sync: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
             session.update(copy)
         return result
 
-    twin.__name__ = f"a{sync.__name__}"
-    twin.__qualname__ = twin.__qualname__.replace(sync.__name__, twin.__name__)
-    twin.__doc__ = f"Like :meth:`{sync.__name__}`, without blocking the event loop."
+    return _named(twin, sync)
+
+
+def _named(
+    twin: Callable[_P, Coroutine[Any, Any, _T]], sync: Callable[_P, _T]
+) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    name = sync.__name__
+    twin.__name__ = f"a{name}"
+    twin.__qualname__ = f"Skillcue.a{name}"
+    twin.__doc__ = f"Like :meth:`{name}`, without blocking the event loop."
     return twin

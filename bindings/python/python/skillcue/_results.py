@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ._lazy import LazyTuple
+from ._native import NativeDisclosure
 from ._types import Diagnostic, Policy, _Result
 
 __all__ = [
@@ -197,24 +199,17 @@ class Disclosure(_Result):
     """The part that does not change while the skills do not."""
     turn: str
     """The part for this message."""
-    tokens: Cost
-    skills: tuple[DisclosedSkill, ...]
     matched: int
     elapsed_us: int
+    tokens: Cost
+    skills: LazyTuple[DisclosedSkill]
+    """Every skill that matched or was asked for, best first. Its objects are made when they are looked at."""
 
     @classmethod
-    def _of(cls, row: dict[str, Any], message: str) -> Disclosure:
-        cost = row["tokens"]
-        return cls(
-            row["tier"],
-            row["policy"],
-            row["stable"],
-            row["turn"],
-            Cost(cost["stable"], cost["turn"], cost["overhead"], cost["eager"]),
-            tuple(DisclosedSkill._of(skill, message) for skill in row["skills"]),
-            row["matched"],
-            row["elapsed_us"],
-        )
+    def _of(cls, native: NativeDisclosure, message: str) -> Disclosure:
+        tier, policy, stable, turn, matched, elapsed, costs = native.summary()
+        skills = LazyTuple(lambda: tuple(DisclosedSkill._of(row, message) for row in native.skills()))
+        return cls(tier, policy, stable, turn, matched, elapsed, Cost(*costs), skills)
 
     @property
     def text(self) -> str:

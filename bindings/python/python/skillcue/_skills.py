@@ -178,9 +178,13 @@ class Skillcue:
 
     def list(self, *, include_disabled: bool = False, include_shadowed: bool = False) -> builtins.list[Skill]:
         """Returns the skills, sorted by name. The objects are made once for a catalog."""
+        # The usual case first, and in few steps: programs list their skills for every message.
+        known = self._listed
+        if known is not None and not (include_disabled or include_shadowed) and self._native.is_current(known.native):
+            return [*known.usable()]
         listing = self._listing()
         if not (include_disabled or include_shadowed):
-            return list(listing.usable())
+            return [*listing.usable()]
         return [
             skill
             for skill in listing.all()

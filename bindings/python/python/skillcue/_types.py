@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from ._lazy import LazyTuple
+
 __all__ = [
     "Diagnostic",
     "File",
@@ -31,7 +33,7 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, LazyTuple)):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
