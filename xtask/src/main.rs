@@ -7,6 +7,7 @@
 //! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `mcp-load`: the MCP server under load, beside `fastmcp`.
 //! - `model`: the agent against a real model server, llama.cpp's.
+//! - `clients`: the clients of `skillcue connect`, pinned or newest.
 //! - `dist`: release archives.
 //! - `picture`: the README's picture of a terminal.
 //! - `wheel`, `python-bench`: the Python package, and its measurements.
@@ -18,6 +19,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people, whose result is what it prints")]
 
 mod bindings;
+mod clients;
 mod coverage;
 mod deny;
 mod dist;
@@ -46,14 +48,15 @@ usage: cargo xtask CHORE
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
   model                       the agent against llama.cpp's server and a small model; installs 130 MB
+  clients [--newest] [NAME..] the clients of `connect`, or only the named ones; newest: not those that are pinned
   dist                        release archives with checksums, completions and manual pages
   picture                     draw docs/terminal.svg, the README's picture, from what the program prints
   wheel                       the Python package as it is published, below target/wheels
   python-bench [ARGS...]      the Python package beside skillkit
   deny                        licences and advisories of the dependencies
 
-steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, smoke, dist,
-picture, python";
+steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, clients, smoke,
+dist, picture, python";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         ["coverage"] => coverage::main(),
         ["mcp-load", rest @ ..] => mcp::load(rest),
         ["model"] => model::main(),
+        ["clients", rest @ ..] => clients::main(rest),
         ["dist"] => dist::main(),
         ["picture"] => picture::main(),
         ["wheel"] => bindings::main(),

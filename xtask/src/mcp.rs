@@ -3,7 +3,7 @@
 //! Their packages are pinned in `tests/mcp` and installed below the target directory: packages of npm, among them a
 //! Node that is new enough, and a virtual environment of Python. The scripts there do the checking; this starts them.
 
-use crate::process::{ChoreFailure, build_skillcue, cargo, release, root, run, skillcue, succeeds, target};
+use crate::process::{ChoreFailure, build_skillcue, cargo, npm, release, root, run, skillcue, succeeds, target, write};
 use crate::python;
 use crate::test::StepOutcome;
 use std::path::{Path, PathBuf};
@@ -99,10 +99,7 @@ fn node() -> Result<NodeProgram, ChoreFailure> {
 }
 
 fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), ChoreFailure> {
-    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-    if !succeeds(Command::new(npm).arg("--version")) {
-        return Err(ChoreFailure::new("there is no npm on the PATH; it comes with Node, https://nodejs.org"));
-    }
+    let mut npm = npm()?;
     std::fs::create_dir_all(packages).map_err(|error| ChoreFailure::io("create", packages, &error))?;
     write(&packages.join("package.json"), manifest)?;
     write(&packages.join("package-lock.json"), lock)?;
@@ -112,11 +109,7 @@ fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), ChoreFailu
     );
     // Errors only: npm's own Node may be older than what the packages want, but it is not what runs them.
     let quietly = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-    run(Command::new(npm).args(quietly).current_dir(packages)).map_err(|ChoreFailure(why)| {
+    run(npm.args(quietly).current_dir(packages)).map_err(|ChoreFailure(why)| {
         ChoreFailure(format!("the packages of {SUITE_DIR}/package.json could not be installed: {why}"))
     })
-}
-
-fn write(path: &Path, text: &str) -> Result<(), ChoreFailure> {
-    std::fs::write(path, text).map_err(|error| ChoreFailure::io("write", path, &error))
 }

@@ -58,6 +58,21 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// Returns a command for npm, if there is one.
+pub(crate) fn npm() -> Result<Command, ChoreFailure> {
+    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    if succeeds(Command::new(npm).arg("--version")) {
+        Ok(Command::new(npm))
+    } else {
+        Err(ChoreFailure::new("there is no npm on the PATH; it comes with Node, https://nodejs.org"))
+    }
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), ChoreFailure> {
+    std::fs::write(path, text).map_err(|error| ChoreFailure::io("write", path, &error))
+}
+
 /// Runs a command to its end; its output goes where ours goes.
 pub(crate) fn run(command: &mut Command) -> Result<(), ChoreFailure> {
     let status =

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
 use crate::process::{ChoreFailure, cargo, run, succeeds};
-use crate::{bindings, dist, mcp, picture, reference, smoke, toolsets};
+use crate::{bindings, clients, dist, mcp, picture, reference, smoke, toolsets};
 use std::time::Instant;
 
 /// The end of a step that has not failed.
@@ -32,6 +32,7 @@ const STEPS: [TestStep; 12] = [
     TestStep { name: "docs", what: "documentation, warnings as errors", run: docs },
     TestStep { name: "reference", what: "agreement with skills-ref", run: reference::step },
     TestStep { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
+    TestStep { name: "clients", what: "the six clients of `connect`, against a scripted model", run: clients::step },
     TestStep { name: "smoke", what: "the README's main command", run: smoke::step },
     TestStep { name: "dist", what: "a release archive, unpacked and run", run: dist::step },
     TestStep { name: "picture", what: "the README's picture shows what the program prints", run: picture::step },

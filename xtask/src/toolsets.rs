@@ -1,6 +1,6 @@
 //! Toolsets with packages and tests of others: `zod`, installed as users do it, and the official suite of JSON Schema.
 
-use crate::process::{ChoreFailure, ScratchDir, build_skillcue, cargo, root, run, skillcue, succeeds, target};
+use crate::process::{ChoreFailure, ScratchDir, build_skillcue, cargo, npm, root, run, skillcue, succeeds, target};
 use crate::python;
 use crate::test::StepOutcome;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,8 @@ const SCHEMAS: &str = "SKILLCUE_TEST_SCHEMAS";
 const SUITE: &str = "jsonschema==4.25.1";
 
 pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
-    if !succeeds(Command::new("npm").arg("--version")) {
-        return Ok(StepOutcome::Skipped(
-            "there is no npm on the PATH; it comes with Node, https://nodejs.org".to_owned(),
-        ));
+    if let Err(ChoreFailure(why)) = npm() {
+        return Ok(StepOutcome::Skipped(why));
     }
     let Some(python) = python::system() else {
         return Ok(StepOutcome::Skipped("there is no Python 3.11 or later on the PATH".to_owned()));

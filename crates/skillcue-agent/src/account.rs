@@ -3,7 +3,7 @@
 use skillcue::Tokens;
 use skillcue::disclose::TokenCounter;
 
-use crate::model::ModelRequest;
+use crate::model::{Api, ModelRequest};
 use crate::{Message, Piece, RequestPart, RequestTokens};
 
 /// Counts every text of a request as its part. `turn` is the index of the message that began the turn: everything before
@@ -46,6 +46,33 @@ pub(crate) fn skills_in_history(request: &ModelRequest<'_>, turn: usize, counter
     Tokens(request.messages.iter().enumerate().map(of).sum())
 }
 
+/// Returns the texts of a request in the order in which a server of this API reads them, and caches what it has read:
+/// Anthropic's tools come before the instructions, those of others behind them, and the conversation is last.
+pub(crate) fn sent_texts(request: &ModelRequest<'_>, api: Api) -> Vec<String> {
+    let (mut tools, mut others) = (Vec::new(), Vec::new());
+    each_text(request, 0, &mut |part, text| match part {
+        RequestPart::Tools => tools.push(text.to_owned()),
+        _ => others.push(text.to_owned()),
+    });
+    let instructions = if api == Api::Anthropic { 0 } else { request.system.len() };
+    let conversation = others.split_off(instructions.min(others.len()));
+    others.into_iter().chain(tools).chain(conversation).collect()
+}
+
+/// Returns how many tokens of a request, from its beginning on, repeat the one before byte for byte: as much as a server's
+/// cache can hold. Both are in the order of [`sent_texts`].
+pub(crate) fn repeated_tokens(before: &[String], sent: &[String], counter: &dyn TokenCounter) -> u64 {
+    let is_equal = |(before, sent): &(&String, &String)| before == sent;
+    let equal = before.iter().zip(sent).take_while(is_equal).count();
+    let whole: usize = sent[..equal].iter().map(|text| counter.count(text).0).sum();
+    // A part of the first text that differs.
+    let part = before.get(equal).zip(sent.get(equal)).map_or("", |(before, sent)| {
+        let bytes = before.bytes().zip(sent.bytes()).take_while(|(before, sent)| before == sent).count();
+        &sent[..sent.floor_char_boundary(bytes)]
+    });
+    (whole + counter.count(part).0) as u64
+}
+
 /// Visits every text of a request, with its part. Nothing is sent that is not visited here.
 fn each_text(request: &ModelRequest<'_>, turn: usize, see: &mut dyn FnMut(RequestPart, &str)) {
     for text in request.system {
@@ -80,5 +107,46 @@ fn each_text(request: &ModelRequest<'_>, turn: usize, see: &mut dyn FnMut(Reques
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use skillcue::Counter;
+    use skillcue::tools::ToolDefinition;
+
+    use super::*;
+    use crate::model::SystemText;
+
+    fn tool(name: &'static str) -> ToolDefinition {
+        ToolDefinition {
+            name: name.into(),
+            title: name.into(),
+            description: "Does it.".into(),
+            input_schema: serde_json::json!({}),
+            read_only: true,
+        }
+    }
+
+    #[test]
+    fn tools_are_read_where_the_api_has_them() {
+        let system = [SystemText { part: RequestPart::System, text: "Be brief.".into() }];
+        let (tools, messages) = ([tool("load")], [Message::user("Hello")]);
+        let request = ModelRequest { system: &system, tools: &tools, messages: &messages, max_tokens: None };
+        assert_eq!(sent_texts(&request, Api::Anthropic), ["load", "Does it.", "{}", "Be brief.", "Hello"]);
+        assert_eq!(sent_texts(&request, Api::OpenAi), ["Be brief.", "load", "Does it.", "{}", "Hello"]);
+    }
+
+    #[test]
+    fn tokens_repeat_up_to_the_first_byte_that_differs() {
+        let counter = Counter::Bytes4.counter().unwrap();
+        let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|text| (*text).to_owned()).collect() };
+        let before = texts(&["12345678", "abcdefgh", "same"]);
+        let repeated = |sent: &[&str]| repeated_tokens(&before, &texts(sent), counter);
+        assert_eq!(repeated(&["12345678", "abcdefgh", "same", "more"]), 5, "what is new is at the end");
+        assert_eq!(repeated(&["12345678", "abcdXfgh", "same"]), 3, "nothing counts behind a difference");
+        assert_eq!(repeated(&["é2345678"]), 0);
+        assert_eq!(repeated(&["12345678"]), 2);
+        assert_eq!(repeated_tokens(&[], &before, counter), 0, "there is nothing to repeat in a first request");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 use skillcue::catalog::SkillDir;
-use skillcue::consent::{ConsentGate, Details, Question, Scope, Subject};
+use skillcue::consent::{self, ConsentGate, Details, Question, Scope, Subject};
 use skillcue::tools::Call;
 use skillcue::{Skill, Skillcue, Source};
 use skillcue_base::is_hidden;
@@ -147,10 +147,7 @@ impl AgentConsent {
     /// Returns whether a skill's text may be disclosed without asking: see
     /// [`Builder::hold_back`](skillcue::Builder::hold_back).
     pub fn may_show(&self, skill: &Skill) -> bool {
-        if self.0.policy.skills || !skill.is_foreign() {
-            return true;
-        }
-        question(SkillPart::Skill, skill, "").is_ok_and(|question| self.0.gate.answer(&question).is_allowed())
+        self.0.policy.skills || consent::may_show(skill, &*self.0.gate)
     }
 
     /// Decides whether a call may be made. The error is the reason, in a sentence for the model.

@@ -9,6 +9,8 @@ mod agent;
 mod batch;
 mod consent;
 mod judge;
+#[cfg(feature = "bench")]
+pub mod measure;
 mod memory;
 mod message;
 pub mod model;

@@ -3,36 +3,22 @@
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::patterns::{LazyRegex, is_match, regex};
+use super::patterns::{LazyRegex, is_match, regex, regexes};
 use super::rules::{COMMENT_INJECTION, COMMENT_INSTRUCTIONS, PROMPT_INJECTION};
 
-static ADDRESSED: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"\b(?:assistant|claude|gpt|copilot|ai\s+(?:agent|assistant|model)s?|llms?|the\s+(?:model|agent|ai)|language\s+models?|agents?\s*:|system\s*:)\b",
-    )
-});
-static ORDERS: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"\b(?:you\s+(?:must|should|will|need|have\s+to|are\s+to)|always|never|do\s+not|don't|make\s+sure|whenever|when\s+(?:the\s+)?user|before\s+(?:answering|responding|you)|(?:run|execute|send|upload|fetch|follow)\s)",
-    )
-});
-static HARMS: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"\b(?:run|execute|send|post|upload|fetch|download|install|read|open|curl|wget|visit|include|forward)\b[^\n]{0,120}?(?:https?://|~/\.|\.env\b|\.ssh\b|\bpasswords?\b|\bcredentials?\b|\bsecrets?\b|\bapi\s+keys?\b)",
-    )
-});
-static HOUSEKEEPING: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"^\s*(?:/?toc\b|todo\b|fixme\b|note to (?:editors|maintainers)|markdownlint|prettier|eslint|vale|spdx|copyright|licen[sc]e|#?region|#?endregion|doctoc|start\b|end\b|begin\b|cspell|textlint|lint|more\b|generated|do not edit|auto-?generated|/?all-contributors)",
-    )
-});
-
-/// Orders to send data to an address.
-static SENDS: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"\b(?:send|post|upload|forward|transmit|exfiltrate|submit|report)\b[^\n]{0,120}?\bto\s[^\n]{0,60}?(?:https?://|\b[\w.-]+@[\w-]+\.\w)",
-    )
-});
+regexes! {
+    ADDRESSED =
+        r"\b(?:assistant|claude|gpt|copilot|ai\s+(?:agent|assistant|model)s?|llms?|the\s+(?:model|agent|ai)|language\s+models?|agents?\s*:|system\s*:)\b";
+    ORDERS =
+        r"\b(?:you\s+(?:must|should|will|need|have\s+to|are\s+to)|always|never|do\s+not|don't|make\s+sure|whenever|when\s+(?:the\s+)?user|before\s+(?:answering|responding|you)|(?:run|execute|send|upload|fetch|follow)\s)";
+    HARMS =
+        r"\b(?:run|execute|send|post|upload|fetch|download|install|read|open|curl|wget|visit|include|forward)\b[^\n]{0,120}?(?:https?://|~/\.|\.env\b|\.ssh\b|\bpasswords?\b|\bcredentials?\b|\bsecrets?\b|\bapi\s+keys?\b)";
+    HOUSEKEEPING =
+        r"^\s*(?:/?toc\b|todo\b|fixme\b|note to (?:editors|maintainers)|markdownlint|prettier|eslint|vale|spdx|copyright|licen[sc]e|#?region|#?endregion|doctoc|start\b|end\b|begin\b|cspell|textlint|lint|more\b|generated|do not edit|auto-?generated|/?all-contributors)";
+    /// Orders to send data to an address.
+    SENDS =
+        r"\b(?:send|post|upload|forward|transmit|exfiltrate|submit|report)\b[^\n]{0,120}?\bto\s[^\n]{0,60}?(?:https?://|\b[\w.-]+@[\w-]+\.\w)";
+}
 /// Orders to act without mentioning it.
 static SECRETLY: LazyRegex = LazyLock::new(|| {
     const ACT: &str =
@@ -40,11 +26,10 @@ static SECRETLY: LazyRegex = LazyLock::new(|| {
     const HUSH: &str = r"\b(?:do\s+not|don(?:'|\xe2\x80\x99)?t|never|without)\s+(?:ever\s+)?(?:mention|tell|reveal|disclos|announc|notify|inform)\w*\b";
     regex(&format!(r"{ACT}[^\n]{{0,120}}?{HUSH}|{HUSH}[^\n]{{0,80}}?{ACT}|\b(?:silently|secretly|quietly)\s+{ACT}"))
 });
-static ACTS: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"\b(?:run|execute|start|launch|call|fetch|download|install|read|open|send|post|upload|copy|delete|write)\s+(?:\S+\s+){0,5}?(?:\S*[/.]\w+|commands?|scripts?|files?|it\b|them\b|this\b)",
-    )
-});
+regexes! {
+    ACTS =
+        r"\b(?:run|execute|start|launch|call|fetch|download|install|read|open|send|post|upload|copy|delete|write)\s+(?:\S+\s+){0,5}?(?:\S*[/.]\w+|commands?|scripts?|files?|it\b|them\b|this\b)";
+}
 
 /// Returns whether a hidden part of a text gives a model instructions.
 pub(super) fn is_instruction(text: &[u8]) -> bool {

@@ -1,12 +1,10 @@
 //! Sentences in base64, base32, hexadecimal digits and rot13: people do not read them, models do.
 
-use std::path::Path;
-use std::sync::LazyLock;
-
 use super::Rule;
 use super::kind::ContentKind;
-use super::patterns::{LazyRegex, Pattern, PatternHit, is_attack, regex};
+use super::patterns::{PatternHit, is_attack, patterns, regexes};
 use super::rules::{ENCODED_ORDERS, ENCODED_PROSE};
+use std::path::Path;
 
 /// Minimum length of an encoded text that is decoded.
 const MIN_LENGTH: usize = 32;
@@ -18,26 +16,12 @@ const PROBE_LENGTH: usize = 24;
 /// Maximum number of encodings of one text, one inside another.
 const MAX_LAYERS: usize = 3;
 
-pub(super) static PATTERNS: &[Pattern] = &[Pattern {
-    rule: &ENCODED_PROSE,
-    words: &[
-        "vafgehpgvba",
-        "cerivbhf",
-        "vtaber",
-        "nffvfgnag",
-        "perqragvny",
-        "cnffjbeq",
-        "uggc",
-        "pbairefngvba",
-        "rkrphgr",
-        "gur hfre",
-        "frperg",
-        "flfgrz",
-    ],
-    regex: r"\b(?:vafgehpgvbaf?|cerivbhf|vtaber|nffvfgnag|perqragvnyf?|cnffjbeqf?|uggcf?://|pbairefngvba|rkrphgr|gur\s+hfre|frpergf?|flfgrz)",
-    message: "a sentence in rot13, which models read and people do not",
-    judge: rotated,
-}];
+patterns! {
+    ENCODED_PROSE, rotated, "a sentence in rot13, which models read and people do not",
+        ["vafgehpgvba", "cerivbhf", "vtaber", "nffvfgnag", "perqragvny", "cnffjbeq", "uggc", "pbairefngvba",
+         "rkrphgr", "gur hfre", "frperg", "flfgrz"],
+        r"\b(?:vafgehpgvbaf?|cerivbhf|vtaber|nffvfgnag|perqragvnyf?|cnffjbeqf?|uggcf?://|pbairefngvba|rkrphgr|gur\s+hfre|frpergf?|flfgrz)";
+}
 
 /// Judges a line with each letter replaced by the one 13 places on.
 fn rotated(hit: &PatternHit<'_>) -> Option<&'static Rule> {
@@ -62,9 +46,7 @@ fn rot13(byte: u8) -> u8 {
 
 /// Returns whether a text is a sentence of English, by the small words that each has.
 fn is_prose(text: &[u8]) -> bool {
-    static SMALL: LazyRegex = LazyLock::new(|| {
-        regex(r"\b(?:the|and|you|your|this|that|with|from|for|not|must|will|all|are|is|to|of|in|it|user)\b")
-    });
+    regexes!(SMALL = r"\b(?:the|and|you|your|this|that|with|from|for|not|must|will|all|are|is|to|of|in|it|user)\b");
     SMALL.as_ref().is_some_and(|small| small.find_iter(text).take(3).count() >= 3)
 }
 

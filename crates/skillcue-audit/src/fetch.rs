@@ -1,95 +1,49 @@
 //! Commands that run what they fetch, and the addresses of well-known installers.
 
-use std::sync::LazyLock;
-
 use super::Rule;
 use super::kind::ContentKind;
-use super::patterns::{LazyRegex, Pattern, PatternHit, is_described, is_match, regex, unless_described};
+use super::patterns::{LazyRegex, PatternHit, is_described, is_match, patterns, regexes, unless_described};
 use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, REMOTE_PACKAGE};
 
-pub(super) static PATTERNS: &[Pattern] = &[
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget", "fetch ", "aria2c", "nc ", "ncat ", "netcat ", "dig ", "s_client"],
-        regex: r#"\b(?:(?:curl|wget|fetch|aria2c|nc|ncat|netcat|dig)(?:\.exe)?|openssl\s+s_client)\s+[^\s|][^\n]*?[^|\n]\|&?\s*(?:(?:/(?:\w+/)*)?(?:sudo|doas|env|exec|command|nohup|time|busybox|xargs|stdbuf)\s+(?:-[ugUCI]\s+[\w{}]+\s+|-\S+\s+|\w+=\S*\s+)*)*["']?(?:/(?:\w+/)*)?(?:(?:(?:ba|z|da|k|fi|a|tc|c)?sh|\$\{?SHELL\}?)(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php|pwsh|powershell|osascript|bun|lua)(?:\s+-[uEsSBIOqvxw]+)*(?:\s+-(?:\s[^\n<]*)?)?\s*(?:$|[;&|)"'`#]))"#,
-        message: "what is fetched from the network is piped into an interpreter",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget"],
-        regex: r"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*(?:/dev/stdin\s*)?(?:<\s*)?<\(\s*(?:curl|wget)\b[^\n)]*",
-        message: "what is fetched from the network is run by an interpreter",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget"],
-        regex: r#"\b(?:eval|(?:ba|z|da|k|fi)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|node\s+-e|perl\s+-e|ruby\s+-e|source\s+/dev/stdin\s+<<<|(?:ba|z)?sh\s+<<<)\s*["']?\s*(?:\$\(|`)\s*(?:curl|wget)\b[^\n)`]*"#,
-        message: "what is fetched from the network is run by an interpreter",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["iex", "invoke-expression"],
-        regex: r"\b(?:iex|invoke-expression)\b[^\n]*\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|net\.webclient|curl|wget)\b[^\n]*",
-        message: "what is fetched from the network is run by PowerShell",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["iex", "invoke-expression"],
-        regex: r"\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|curl|wget)\b[^\n]*\|\s*(?:iex|invoke-expression)\b",
-        message: "what is fetched from the network is run by PowerShell",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["exec", "eval", "loads"],
-        regex: r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:\w+\.)*urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(",
-        message: "what is fetched from the network is run as Python",
-        judge: unless_described,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["eval", "function", "runin"],
-        regex: r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(",
-        message: "what is fetched from the network is run as JavaScript",
-        judge: unless_described,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["eval"],
-        regex: r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b",
-        message: "what is fetched from the network is run as JavaScript",
-        judge: unless_described,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["eval"],
-        regex: r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#,
-        message: "what is fetched from the network is run",
-        judge: unless_described,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["requests.", "urlopen", "httpx."],
-        regex: r#"(?:\b(?:run|Popen|call|check_call|check_output|getoutput)\s*\([^\n]*["']-[ce]["']\s*,\s*|\bos\.(?:system|popen)\s*\(\s*)(?:(?:requests|httpx)\.(?:get|post)|(?:\w+\.)*urlopen)\s*\("#,
-        message: "what is fetched from the network is run by a shell",
-        judge: unless_described,
-    },
-    Pattern {
-        rule: &REMOTE_PACKAGE,
-        words: &["git clone"],
-        regex: r"\bgit\s+clone\s[^\n]*(?:&&|;)\s*(?:sudo\s+)?(?:(?:(?:ba|z|da)?sh|python[\d.]*)\s+[\w./$~{}-]*/[\w.-]+|\./[\w./-]+)",
-        message: "a repository is fetched, in whatever state it is, and run",
-        judge: unless_described,
-    },
-];
+patterns! {
+    FETCH_AND_RUN, fetched, "what is fetched from the network is piped into an interpreter",
+        ["curl", "wget", "fetch ", "aria2c", "nc ", "ncat ", "netcat ", "dig ", "s_client"],
+        r#"\b(?:(?:curl|wget|fetch|aria2c|nc|ncat|netcat|dig)(?:\.exe)?|openssl\s+s_client)\s+[^\s|][^\n]*?[^|\n]\|&?\s*(?:(?:/(?:\w+/)*)?(?:sudo|doas|env|exec|command|nohup|time|busybox|xargs|stdbuf)\s+(?:-[ugUCI]\s+[\w{}]+\s+|-\S+\s+|\w+=\S*\s+)*)*["']?(?:/(?:\w+/)*)?(?:(?:(?:ba|z|da|k|fi|a|tc|c)?sh|\$\{?SHELL\}?)(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php|pwsh|powershell|osascript|bun|lua)(?:\s+-[uEsSBIOqvxw]+)*(?:\s+-(?:\s[^\n<]*)?)?\s*(?:$|[;&|)"'`#]))"#;
+    FETCH_AND_RUN, fetched, "what is fetched from the network is run by an interpreter",
+        ["curl", "wget"],
+        r"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*(?:/dev/stdin\s*)?(?:<\s*)?<\(\s*(?:curl|wget)\b[^\n)]*";
+    FETCH_AND_RUN, fetched, "what is fetched from the network is run by an interpreter",
+        ["curl", "wget"],
+        r#"\b(?:eval|(?:ba|z|da|k|fi)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|node\s+-e|perl\s+-e|ruby\s+-e|source\s+/dev/stdin\s+<<<|(?:ba|z)?sh\s+<<<)\s*["']?\s*(?:\$\(|`)\s*(?:curl|wget)\b[^\n)`]*"#;
+    FETCH_AND_RUN, fetched, "what is fetched from the network is run by PowerShell",
+        ["iex", "invoke-expression"],
+        r"\b(?:iex|invoke-expression)\b[^\n]*\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|net\.webclient|curl|wget)\b[^\n]*";
+    FETCH_AND_RUN, fetched, "what is fetched from the network is run by PowerShell",
+        ["iex", "invoke-expression"],
+        r"\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|curl|wget)\b[^\n]*\|\s*(?:iex|invoke-expression)\b";
+    FETCH_AND_RUN, unless_described, "what is fetched from the network is run as Python",
+        ["exec", "eval", "loads"],
+        r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:\w+\.)*urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(";
+    FETCH_AND_RUN, unless_described, "what is fetched from the network is run as JavaScript",
+        ["eval", "function", "runin"],
+        r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(";
+    FETCH_AND_RUN, unless_described, "what is fetched from the network is run as JavaScript",
+        ["eval"],
+        r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b";
+    FETCH_AND_RUN, unless_described, "what is fetched from the network is run",
+        ["eval"],
+        r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#;
+    FETCH_AND_RUN, unless_described, "what is fetched from the network is run by a shell",
+        ["requests.", "urlopen", "httpx."],
+        r#"(?:\b(?:run|Popen|call|check_call|check_output|getoutput)\s*\([^\n]*["']-[ce]["']\s*,\s*|\bos\.(?:system|popen)\s*\(\s*)(?:(?:requests|httpx)\.(?:get|post)|(?:\w+\.)*urlopen)\s*\("#;
+    REMOTE_PACKAGE, unless_described, "a repository is fetched, in whatever state it is, and run",
+        ["git clone"],
+        r"\bgit\s+clone\s[^\n]*(?:&&|;)\s*(?:sudo\s+)?(?:(?:(?:ba|z|da)?sh|python[\d.]*)\s+[\w./$~{}-]*/[\w.-]+|\./[\w./-]+)";
+}
 
-/// Installers that their projects recommend to pipe into a shell: these addresses, not everything on their hosts.
-static KNOWN: LazyRegex = LazyLock::new(|| {
-    regex(concat!(
+regexes! {
+    /// Installers that their projects recommend to pipe into a shell: these addresses, not everything on their hosts.
+    KNOWN = concat!(
         r"^https://(?:astral\.sh/(?:uv|ruff|ty)/(?:[\d.]+/)?install\.(?:sh|ps1)|(?:sh\.)?rustup\.rs/?|get\.docker\.com/?",
         r"|bun\.(?:sh|com)/install(?:\.ps1)?|deno\.land/(?:x/install/)?install\.(?:sh|ps1)|get\.pnpm\.io/install\.(?:sh|ps1)",
         r"|install\.python-poetry\.org/?|fnm\.vercel\.app/install|mise\.run/?|mise\.jdx\.dev/install\.sh|get\.volta\.sh/?",
@@ -99,25 +53,19 @@ static KNOWN: LazyRegex = LazyLock::new(|| {
         r"|foundry\.paradigm\.xyz/?|(?:deb|rpm)\.nodesource\.com/setup_\w+\.x|apt\.llvm\.org/llvm\.sh",
         r"|raw\.githubusercontent\.com/(?:homebrew/install|nvm-sh/nvm|pyenv/pyenv-installer|rbenv/rbenv-installer|asdf-vm/asdf",
         r"|helm/helm|golangci/golangci-lint|aquasecurity/(?:trivy|tfsec)|anchore/(?:syft|grype))/[\w./-]+)(?:[?#]\S*)?$"
-    ))
-});
-/// A commit of any fork can be named as if it were the project's own, and a path can lead to another project.
-static OTHER_PROJECT: LazyRegex = LazyLock::new(|| regex(r"\.\.|%2e|/[0-9a-f]{40}/"));
-/// Names that are reserved for examples.
-static EXAMPLE_HOSTS: LazyRegex = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
-static ADDRESS: LazyRegex = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>;]+"#));
-static HAS_ADDRESS: LazyRegex = LazyLock::new(|| {
-    regex(r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-|\bn(?:c|cat|etcat)\s+(?:-\S+\s+)*[\w.-]+\s+\d")
-});
-/// An address without a scheme, or one that is only known when it runs.
-static BARE: LazyRegex =
-    LazyLock::new(|| regex(r"^(?:(?:[\w-]+\.)+[a-z]{2,}(?:[/:?]\S*)?|\$\{?\w\S*|[\d.]{7,}(?:[/:]\S*)?)$"));
-/// Options whose value follows.
-static VALUED: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"^-(?:\w*[oOHAexmbcduXTFPzCErtKQYUw]|-(?:output|header|user|data|proto|max|retry|connect|cacert|cert|key|referer|request|form|proxy|write)[\w-]*)$",
-    )
-});
+    );
+    /// A commit of any fork can be named as if it were the project's own, and a path can lead to another project.
+    OTHER_PROJECT = r"\.\.|%2e|/[0-9a-f]{40}/";
+    /// Names that are reserved for examples.
+    EXAMPLE_HOSTS = r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)";
+    ADDRESS = r#"\b[a-z]{3,5}://[^\s"'`|)<>;]+"#;
+    HAS_ADDRESS = r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-|\bn(?:c|cat|etcat)\s+(?:-\S+\s+)*[\w.-]+\s+\d";
+    /// An address without a scheme, or one that is only known when it runs.
+    BARE = r"^(?:(?:[\w-]+\.)+[a-z]{2,}(?:[/:?]\S*)?|\$\{?\w\S*|[\d.]{7,}(?:[/:]\S*)?)$";
+    /// Options whose value follows.
+    VALUED =
+        r"^-(?:\w*[oOHAexmbcduXTFPzCErtKQYUw]|-(?:output|header|user|data|proto|max|retry|connect|cacert|cert|key|referer|request|form|proxy|write)[\w-]*)$";
+}
 
 fn fetched(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     weigh(hit.text(), hit.kind, is_described(hit))

@@ -4,16 +4,14 @@
 //! Names are remembered, and every command that runs something is looked up among them: no search depends on how many
 //! there are.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
-use std::sync::LazyLock;
-
 use super::Rule;
 use super::fetch::{addresses, unquoted, weigh};
 use super::kind::ContentKind;
-use super::patterns::{LazyRegex, describes_attack, is_match, regex};
+use super::patterns::{describes_attack, is_match, regexes};
 use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, REMOTE_PACKAGE};
 use super::structure::MarkdownStructure;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Maximum number of names that are followed in one file.
 const MAX_NAMES: usize = 4096;
@@ -55,8 +53,8 @@ type FlowFinding = (&'static Rule, usize, &'static str);
 
 // No part of these is unbounded: a line that must be read to its end to see that it does not match would be read again
 // from the next word on.
-static FETCHES: LazyRegex = LazyLock::new(|| {
-    regex(concat!(
+regexes! {
+    FETCHES = concat!(
         r#"\b(?P<shell>[a-z_]\w*)=["']?(?:\$\(|`)\s*(?:curl|wget)\s"#,
         r"|\b(?P<command>curl|wget|aria2c|lwp-download)(?:\.exe)?\s",
         r"|\b(?P<variable>[a-z_]\w*)\s*=\s*(?:await\s+|\(\s*)*(?:(?:requests|httpx|session|axios|got)\.(?:get|post)|(?:\w+\.)*urlopen|fetch|axios)\s*\(",
@@ -64,11 +62,8 @@ static FETCHES: LazyRegex = LazyLock::new(|| {
         r"|\burlopen\s*\([^\n]{0,200}\)\s*as\s+(?P<with>[a-z_]\w*)",
         r#"|\burlretrieve\s*\([^,\n]{0,200},\s*[frb]?["'](?P<retrieved>[^"'\n]{1,200})["']"#,
         r"|\b(?P<to>[a-z_]\w*)\s*=\s*(?:await\s+)?(?P<from>[a-z_]\w*)\.(?:text|content|read|decode|body|data)\b",
-    ))
-});
-
-static RUNS: LazyRegex = LazyLock::new(|| {
-    regex(concat!(
+    );
+    RUNS = concat!(
         r#"(?:^|[\s;&|(`'"])(?:eval\s+|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*(?:-\w*c\s+|<<<\s*)|source\s+/dev/stdin\s*<<<\s*)["']?(?P<evaluated>\$\{?\w+)"#,
         r#"|(?:^|[\s;&|(`'"])(?:(?:sudo|exec|nohup|command|env)\s+(?:-\S+\s+)*)*(?:(?:ba|z|da|k|a|fi)?sh|python[\d.]*|node|perl|ruby|php|pwsh|bun|lua|source)\s+(?:-\S+\s+)*(?:<\s*)?["']?(?P<script>[\w.$~{}/+%@-]+)"#,
         r#"|(?:^|[;&|(])\s*\.\s+["']?(?P<sourced>[\w.$~{}/+%@-]+)"#,
@@ -78,17 +73,13 @@ static RUNS: LazyRegex = LazyLock::new(|| {
         r#"|\b(?:echo|printf)\s+(?:-\S+\s+|["']%s(?:\\n)?["']\s+)*["']?(?P<piped>\$\{?\w+)\}?["']?\s*\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b"#,
         r"|(?:^|[^.\w]|\bbuiltins\.)(?:exec|eval|compile|Function|execSync|(?:os\.)?(?:system|popen))\s*\(\s*(?:compile\s*\(\s*)?(?P<code>[a-z_]\w*)",
         r"|\bstdin\s*=\s*(?P<stdin>[a-z_]\w*)\.stdout",
-    ))
-});
-
-/// Commands that check what was fetched, as they should. The file may still be another one, so it is reported at a
-/// lower severity.
-static CHECKS: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"\b(?:sha(?:256|384|512)sum|shasum)\s[^\n]*(?:-c|--check)\b|\bgpg2?\s[^\n]*--verify\b|\bcosign\s+verify|\bminisign\s[^\n]*-V",
-    )
-});
-static IN_VAIN: LazyRegex = LazyLock::new(|| regex(r"\|\|\s*(?:true|:|echo)"));
+    );
+    /// Commands that check what was fetched, as they should. The file may still be another one, so it is reported at a
+    /// lower severity.
+    CHECKS =
+        r"\b(?:sha(?:256|384|512)sum|shasum)\s[^\n]*(?:-c|--check)\b|\bgpg2?\s[^\n]*--verify\b|\bcosign\s+verify|\bminisign\s[^\n]*-V";
+    IN_VAIN = r"\|\|\s*(?:true|:|echo)";
+}
 
 impl FetchFlow {
     /// Returns everything that is fetched and run, at the place where it is fetched.

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use regex::bytes::Captures;
 
 use super::Rule;
-use super::patterns::{LazyRegex, PatternHit, is_match, regex, unless_described};
+use super::patterns::{PatternHit, is_match, regexes, unless_described};
 use super::text::CODE_INDENT;
 
 /// Maximum distance between keeping the environment and sending it.
@@ -36,8 +35,7 @@ enum NameSyntax {
 
 /// Judges whether the whole environment, not one variable of it, is kept by a shell and sent.
 pub(super) fn kept_by_shell(hit: &PatternHit<'_>) -> Option<&'static Rule> {
-    static PART: LazyRegex =
-        LazyLock::new(|| regex(r#"^\|\s*(?:wc\b|grep\s+(?:-[a-uw-z]+\s+)*["']?\^?\w{3,}|cut\b|head\b)"#));
+    regexes!(PART = r#"^\|\s*(?:wc\b|grep\s+(?:-[a-uw-z]+\s+)*["']?\^?\w{3,}|cut\b|head\b)"#);
     let is_whole = !is_match(&PART, hit.group("rest"));
     is_whole.then(|| is_sent(hit, hit.group("one"), NameSyntax::Shell, behind(hit, MAX_USE_DISTANCE))).flatten()
 }
@@ -45,7 +43,7 @@ pub(super) fn kept_by_shell(hit: &PatternHit<'_>) -> Option<&'static Rule> {
 /// Judges whether a variable or a file that holds the environment is named in a later call that sends something.
 pub(super) fn kept(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     // `{k: v for … if k.startswith("APP_")}` is a part that is chosen by its names.
-    static PART: LazyRegex = LazyLock::new(|| regex(r"\A[^\n]{0,20}?\bif\s+\w+(?:\.startswith\s*\(|\s+in\s)"));
+    regexes!(PART = r"\A[^\n]{0,20}?\bif\s+\w+(?:\.startswith\s*\(|\s+in\s)");
     let after = behind(hit, MAX_USE_DISTANCE);
     match (hit.group("one"), hit.group("file")) {
         (name, []) if !is_match(&PART, after) => is_sent(hit, name, NameSyntax::Code, after),
@@ -74,17 +72,16 @@ struct SendingCall<'t> {
 }
 
 fn is_sent(hit: &PatternHit<'_>, name: &[u8], usage: NameSyntax, after: &[u8]) -> Option<&'static Rule> {
-    static ASSIGNMENTS: LazyRegex =
-        LazyLock::new(|| regex(r"\b(?P<to>[a-z_]\w*)\s*=\s*(?P<value>[^\n;=][^\n;]{0,200})"));
-    // The text before a name in a value that holds everything that the name does.
-    static WRITES: LazyRegex = LazyLock::new(|| {
-        regex(concat!(
+    regexes! {
+        ASSIGNMENTS = r"\b(?P<to>[a-z_]\w*)\s*=\s*(?P<value>[^\n;=][^\n;]{0,200})";
+        // The text before a name in a value that holds everything that the name does.
+        WRITES = concat!(
             r#"\A(?:(?:[\s({\[*.$"'`]|["']\w*["']\s*:|f["'][^"'\n{]{0,40}\{|\b(?:echo|printf)\s+(?:["']?%s["']?)?|"#,
             r"[\w.]*\b(?:dumps|str|repr|bytes|urlencode|b(?:16|32|64|85)encode|urlsafe_b64encode|quote|quote_plus|dict",
             r"|list|tuple|sorted|stringify|compress|from|btoa|encodeURIComponent|hexlify|encode)\s*\()*",
             r"|[^\n]{0,120}\bfor\s+[\w\s,()]{1,40}\s+in\s+)\z",
-        ))
-    });
+        );
+    }
     if name.is_empty() || !hit.affords(after.len() * SENT_COST) {
         return None;
     }
@@ -115,14 +112,14 @@ fn is_sent(hit: &PatternHit<'_>, name: &[u8], usage: NameSyntax, after: &[u8]) -
 }
 
 fn calls(text: &[u8]) -> Vec<SendingCall<'_>> {
-    static CALLS: LazyRegex = LazyLock::new(|| {
-        regex(concat!(
+    regexes! {
+        CALLS = concat!(
             r"(?P<declared>\b(?:def|function|func|fn)\s+|\b(?:app|router|server)\.)?(?:\b(?:requests|httpx|session|aiohttp|client|axios|http|s)\.(?:post|put|patch|request)",
             r"|(?:\b\w+|\))\.(?:post|sendall?)|\b(?:urlopen|fetch|Request))\s*(?P<open>\()",
             r"|\b(?P<command>(?:curl|wget|nc|ncat)\s[^\n]{0,300})",
             r"|\b(?P<piped>(?:echo|printf)\s[^\n|]{0,200}\|[^\n]{0,100}\b(?:curl|wget|nc|ncat)\b)",
-        ))
-    });
+        );
+    }
     let call = |found: Captures<'_>| {
         if let Some(open) = found.name("open") {
             let text = arguments(&text[open.start()..]);
@@ -182,11 +179,12 @@ fn without_strings(text: &[u8]) -> Vec<u8> {
 
 /// Returns where a text names all that a variable holds, rather than a field of it.
 fn named_at(text: &[u8], name: &[u8], usage: NameSyntax, is_command: bool) -> Option<usize> {
-    static WHOLE: LazyRegex =
-        LazyLock::new(|| regex(r"\A\.(?:encode|decode|copy|items|hex|strip|toString|getvalue)\("));
-    static KEY: LazyRegex = LazyLock::new(|| regex(r"(?:[{,(]|\blambda)\s*\z"));
-    static BOUND: LazyRegex = LazyLock::new(|| regex(r"\bfor\s+(?P<names>[\w\s,()]{1,60}?)\s+in\b"));
-    static FILLED: LazyRegex = LazyLock::new(|| regex(r"(?:[{+%])\s*\z"));
+    regexes! {
+        WHOLE = r"\A\.(?:encode|decode|copy|items|hex|strip|toString|getvalue)\(";
+        KEY = r"(?:[{,(]|\blambda)\s*\z";
+        BOUND = r"\bfor\s+(?P<names>[\w\s,()]{1,60}?)\s+in\b";
+        FILLED = r"(?:[{+%])\s*\z";
+    }
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let plain = if usage == NameSyntax::Code && !is_command { without_strings(text) } else { text.to_vec() };
     // A variable of a comprehension is its own.
@@ -232,15 +230,15 @@ struct NameScope<'t> {
 
 /// Returns the functions in a text with their parameters, and the blocks with the names they bind.
 fn scopes(text: &[u8]) -> Vec<NameScope<'_>> {
-    static HEADS: LazyRegex = LazyLock::new(|| {
-        regex(concat!(
+    regexes! {
+        HEADS = concat!(
             r"\bdef\s+\w+\s*\((?P<def>[^)]{0,300})\)[^:\n]{0,80}:",
             r"|\b(?:except\b[^:\n]{0,80}\sas|with\b[^:\n]{0,120}\sas|for)\s+(?P<block>[\w, ()]{1,60}?)(?:\s+in\b[^:\n]{0,120})?:",
             r"|\blambda\s+(?P<lambda>[^:\n]{1,120}):",
             r"|\((?P<arrow>[^()]{0,200})\)\s*=>\s*\{?|\b(?P<single>[a-z_]\w*)\s*=>\s*\{?",
             r"|\b(?P<keyword>[a-z_]\w*)(?:\s+\w+)?\s*\((?P<braces>[^()]{0,200})\)\s*\{",
-        ))
-    });
+        );
+    }
     let Some(heads) = HEADS.as_ref() else { return Vec::new() };
     let scope = |found: Captures<'_>| {
         let range = found.get(0)?.range();
@@ -322,13 +320,13 @@ fn indented_end(text: &[u8], head: &Range<usize>, is_function: bool) -> usize {
 
 /// Judges whether compiled code is run that `marshal`, by whatever name, has loaded.
 pub(super) fn marshalled(hit: &PatternHit<'_>) -> Option<&'static Rule> {
-    static STEPS: LazyRegex = LazyLock::new(|| {
-        regex(concat!(
+    regexes! {
+        STEPS = concat!(
             r"(?:^|[^.\w]|\bbuiltins\.|\btypes\.)(?:exec|eval|FunctionType)\s*\([\s(]*(?:compile\s*\(\s*)?(?:self\.)?",
             r"(?P<run>[a-z_]\w*)(?P<run_loads>\.loads?\b)?(?P<run_call>\s*\()?",
             r"|\b(?:self\.)?(?P<to>[a-z_]\w*)\s*:?=\s*(?:self\.)?(?P<from>[a-z_]\w*)(?P<from_loads>\.loads?\b)?(?P<from_call>\s*\()?",
-        ))
-    });
+        );
+    }
     let after = behind(hit, MAX_IMPORT_DISTANCE);
     if !hit.affords(after.len() * RUN_COST) {
         return None;

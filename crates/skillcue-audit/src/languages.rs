@@ -2,38 +2,17 @@
 //!
 //! Only the letters of ASCII match in any case: words that begin with another letter are written without it.
 
-use std::sync::LazyLock;
-
 use super::Rule;
-use super::patterns::{LazyRegex, Pattern, PatternHit, is_match, regex};
+use super::patterns::{PatternHit, is_match, patterns, regexes};
 use super::prose::injection;
 use super::rules::{COMMENT_INJECTION, CREDENTIAL_THEFT, PROMPT_INJECTION};
 use super::unsafe_commands::is_strong;
 
-pub(super) static PATTERNS: &[Pattern] = &[
-    Pattern {
-        rule: &PROMPT_INJECTION,
-        words: &[
-            "ignorier",
-            "vergiss",
-            "missacht",
-            "ignore",
-            "oubli",
-            "olvid",
-            "omite",
-            "ignora",
-            "esque",
-            "гнорируй",
-            "абудь",
-            "忽略",
-            "无视",
-            "忽視",
-            "無視",
-            "忘",
-            "무시",
-            "잊",
-        ],
-        regex: concat!(
+patterns! {
+    PROMPT_INJECTION, injection, "the model is told to drop its instructions",
+        ["ignorier", "vergiss", "missacht", "ignore", "oubli", "olvid", "omite", "ignora", "esque", "гнорируй",
+         "абудь", "忽略", "无视", "忽視", "無視", "忘", "무시", "잊"],
+        concat!(
             r"\b(?:ignorier\w*|vergiss|vergessen\s+sie|missacht\w*)\s+(?:[^\s.!?;]+\s+){0,3}?(?:vorherig|bisherig|fr(?:ü|ue)her|obig|vorangegangen|vorig)\w*\s+(?:[^\s.!?;]+\s+){0,2}?(?:anweisung|instruktion|regel|vorgabe|befehl)",
             r"|\b(?:ignore[rz]?|oublie[rz]?)\s+(?:[^\s.!?;]+\s+){0,3}?(?:instructions?|consignes?|r(?:è|e)gles?|directives?)\s+(?:[^\s.!?;]+\s+)?(?:pr(?:é|e)c(?:é|e)dentes?|ant(?:é|e)rieures?)",
             r"|\b(?:ignora|ignore|olvid[ae]|omite)\s+(?:[^\s.!?;]+\s+){0,3}?(?:instrucciones|indicaciones|reglas|(?:ó|o)rdenes)\s+(?:anteriores|previas)",
@@ -43,26 +22,10 @@ pub(super) static PATTERNS: &[Pattern] = &[
             r"|(?:忽略|无视|忽視|無視|忘记|忘記|忘掉)[^\n]{0,40}?(?:指令|指示|说明|說明|规则|規則|提示|命令)",
             r"|(?:指示|命令|ルール|指令|プロンプト)[^\n]{0,18}?(?:無視|忘れ)",
             r"|(?:지시|명령|규칙|프롬프트)[^\n]{0,24}?(?:무시|잊)",
-        ),
-        message: "the model is told to drop its instructions",
-        judge: injection,
-    },
-    Pattern {
-        rule: &PROMPT_INJECTION,
-        words: &[
-            "nutzer",
-            "utilisateur",
-            "usuario",
-            "usuário",
-            "utilizador",
-            "пользовател",
-            "用户",
-            "用戶",
-            "使用者",
-            "ユーザ",
-            "사용자",
-        ],
-        regex: concat!(
+        );
+    PROMPT_INJECTION, injection, "the model is told to keep something from the user",
+        ["nutzer", "utilisateur", "usuario", "usuário", "utilizador", "пользовател", "用户", "用戶", "使用者", "ユーザ", "사용자"],
+        concat!(
             r"\b(?:sag\w*|erz(?:ä|ae)hl\w*|verrat\w*|informier\w*|teil\w*)\s+(?:[^\s.!?;]+\s+){0,4}?(?:dem|den|der)\s+(?:be)?nutzer\w*\s+(?:[^\s.!?;]+\s+){0,3}?(?:nichts|nicht)\b|\bohne\s+(?:[^\s.!?;]+\s+){0,2}?(?:be)?nutzer\w*\s+(?:[^\s.!?;]+\s+){0,3}?(?:zu\s+)?(?:informieren|sagen)",
             r"|\b(?:ne|n(?:'|’))\s*(?:le\s+|la\s+|lui\s+|en\s+)?(?:dis|dites|parle[rz]?|informe[rz]?|mentionne[rz]?|r(?:é|e)v(?:è|é|e)le[rz]?|pr(?:é|e)viens|pr(?:é|e)venez)\s+(?:pas|rien|jamais)\s+(?:[^\s.!?;]+\s+){0,4}?(?:l(?:'|’)|(?:à|a)\s+l(?:'|’))?utilisateur",
             r"|\bno\s+(?:se\s+lo\s+|le\s+)?(?:digas?|informes?|menciones?|reveles?|cuentes?)\s+(?:[^\s.!?;]+\s+){0,4}?(?:al|el)\s+usuario",
@@ -71,86 +34,26 @@ pub(super) static PATTERNS: &[Pattern] = &[
             r"|(?:不要|别|勿|別)[^\n]{0,12}?(?:告诉|告訴|通知|提及|告知)[^\n]{0,12}?(?:用户|用戶|使用者)",
             r"|ユーザー?に[^\n]{0,40}?(?:言わない|伝えない|知らせない|教えない|話さない|言うな|伝えるな)",
             r"|사용자에게[^\n]{0,40}?(?:말하지|알리지|언급하지)",
-        ),
-        message: "the model is told to keep something from the user",
-        judge: injection,
-    },
-    Pattern {
-        rule: &PROMPT_INJECTION,
-        words: &[
-            "sende ",
-            "senden",
-            "sendet",
-            "schick",
-            "bermitt",
-            "bertrage",
-            "hochladen",
-            " hoch",
-            "weiterleiten",
-            " weiter",
-            "envoie",
-            "envoye",
-            "léverse",
-            "leverse",
-            "envía",
-            "envíe",
-            "enviar",
-            "envie",
-            "envia",
-            "sube ",
-            "subir",
-            "invia",
-            "тправ",
-            "ередай",
-            "ышли",
-            "агрузи",
-            "发送",
-            "發送",
-            "上传",
-            "上傳",
-            "传送",
-            "发到",
-            "发给",
-            "送信",
-            "送って",
-            "アップロード",
-            "転送",
-            "전송",
-            "보내",
-            "업로드",
-            "stuur",
-            "verzend",
-            "zend ",
-            "ślij",
-            "slij",
-            "przekaż",
-            "przekaz",
-            "gönder",
-            "gonder",
-            "yükle",
-            "yukle",
-            "رسل",
-            "رسال",
-            "ارفع",
-            "भेज",
-            "अपलोड",
-        ],
-        regex: concat!(
+        );
+    PROMPT_INJECTION, sent, "the model is told to send away what it knows",
+        ["sende ", "senden", "sendet", "schick", "bermitt", "bertrage", "hochladen", " hoch", "weiterleiten",
+         " weiter", "envoie", "envoye", "léverse", "leverse", "envía", "envíe", "enviar", "envie", "envia", "sube ",
+         "subir", "invia", "тправ", "ередай", "ышли", "агрузи", "发送", "發送", "上传", "上傳", "传送", "发到", "发给", "送信", "送って",
+         "アップロード", "転送", "전송", "보내", "업로드", "stuur", "verzend", "zend ", "ślij", "slij", "przekaż", "przekaz",
+         "gönder", "gonder", "yükle", "yukle", "رسل", "رسال", "ارفع", "भेज", "अपलोड"],
+        concat!(
             r"\b(?:sende[nt]?|schicke?n?|hochladen|weiterleiten)\b|(?:ü|ue)bermitt(?:le|eln)|(?:ü|ue)bertrage\w*|\blade\b[^\n]{0,100}\bhoch\b|\bleite\b[^\n]{0,100}\bweiter\b",
             r"|\benvoie[sz]?\b|\benvoye[rz]\b|\bt(?:é|e)l(?:é|e)verse[rz]?\b",
             r"|\benv(?:í|i)[ae]\b|\benv(?:í|i)en?\b|\benviar\b|\bsube\b|\bsubir\b|\benvie\b|\binvia(?:re)?\b",
             r"|тправ(?:ь|ить|ьте|ляй|ляйте)|ередай|ышли|агрузи",
             r"|\b(?:ver|door)?stuur\b|\bverzend\b|\bzend\b|\b(?:wy|prze)(?:ś|s)lij|\bprzeka(?:ż|z)\b|\bg(?:ö|o)nder|\by(?:ü|u)kle|رسل|رسال|ارفع|भेज|अपलोड",
             r"|发送|發送|上传|上傳|传送|发到|发给|送信|送って|アップロード|転送|전송|보내|업로드",
-        ),
-        message: "the model is told to send away what it knows",
-        judge: sent,
-    },
-];
+        );
+}
 
-/// Names of secrets in these languages, and names that all of them share.
-static OBJECTS: LazyRegex = LazyLock::new(|| {
-    regex(concat!(
+regexes! {
+    /// Names of secrets in these languages, and names that all of them share.
+    OBJECTS = concat!(
         r"passw(?:ö|oe|o)rt|kennw(?:ö|o)rt|zugangsdaten|anmeldedaten|schl(?:ü|ue)ssel|geheimnis|umgebungsvariablen|gespr(?:ä|ae)ch|unterhaltung",
         r"|mots?\s+de\s+passe|identifiants|\bcl(?:é|e)s?\b|variables\s+d.{1,3}environnement|conversation|historique",
         r"|contrase(?:ñ|n)a|credencial|\bclaves?\b|secretos?\b|variables\s+de\s+entorno|conversaci(?:ó|o)n|historial",
@@ -164,9 +67,9 @@ static OBJECTS: LazyRegex = LazyLock::new(|| {
         r"|كلم(?:ة|ات)\s+(?:ال)?(?:مرور|سر)|مفاتيح|مفتاح|بيانات\s+الاعتماد|محادث|متغيرات\s+البيئة|أسرار|الرموز",
         r"|पासवर्ड|कुंजी|क्रेडेंशियल|बातचीत|वार्तालाप|इतिहास|गोपनीय|टोकन|पर्यावरण\s+चर",
         r"|\.env\b|\.ssh\b|\bapi[ _-]?keys?\b|\bid_rsa\b|\.aws\b|\bsecrets?\b|\btokens?\b",
-    ))
-});
-static ELSEWHERE: LazyRegex = LazyLock::new(|| regex(r"https?://|\b[\w.-]+@[\w-]+\.\w"));
+    );
+    ELSEWHERE = r"https?://|\b[\w.-]+@[\w-]+\.\w";
+}
 
 /// Maximum number of bytes of a line that are searched on either side of a word for sending.
 const MAX_CONTEXT: usize = 1024;
@@ -194,6 +97,6 @@ fn sent(hit: &PatternHit<'_>) -> Option<&'static Rule> {
 
 /// Returns whether a line is English, for which there are better rules.
 fn is_english(line: &[u8]) -> bool {
-    static WORDS: LazyRegex = LazyLock::new(|| regex(r"\b(?:the|and|with|your|this|that|from|is|are|for|of)\b"));
+    regexes!(WORDS = r"\b(?:the|and|with|your|this|that|from|is|are|for|of)\b");
     WORDS.as_ref().is_some_and(|words| words.find_iter(line).take(2).count() >= 2)
 }

@@ -23,6 +23,29 @@ pub(super) struct Pattern {
     pub(super) judge: fn(&PatternHit<'_>) -> Option<&'static Rule>,
 }
 
+/// Declares the patterns of a module, each as its rule, judge, message, words and expression.
+macro_rules! patterns {
+    ($($rule:ident, $judge:ident, $message:literal, [$($word:literal),+], $regex:expr;)+) => {
+        pub(super) static PATTERNS: &[$crate::patterns::Pattern] = &[$($crate::patterns::Pattern {
+            rule: &$rule,
+            words: &[$($word),+],
+            regex: $regex,
+            message: $message,
+            judge: $judge,
+        }),+];
+    };
+}
+
+/// Declares expressions that are compiled when first used.
+macro_rules! regexes {
+    ($($(#[$meta:meta])* $vis:vis $name:ident = $text:expr);+ $(;)?) => {
+        $($(#[$meta])* $vis static $name: $crate::patterns::LazyRegex =
+            std::sync::LazyLock::new(|| $crate::patterns::regex($text));)+
+    };
+}
+
+pub(super) use {patterns, regexes};
+
 /// A match, and the text around it.
 pub(super) struct PatternHit<'h> {
     pub(super) rule: &'static Rule,
@@ -127,22 +150,17 @@ pub(super) fn is_described(hit: &PatternHit<'_>) -> bool {
 /// Returns whether a sentence with a command in it describes an attack, and does not say to run the command. Words like
 /// “injection” are in every text about security: the sentence must mention an attacker, or an example of an attack.
 pub(super) fn describes_attack(before: &[u8], command: &[u8]) -> bool {
-    static ATTACKS: LazyRegex = LazyLock::new(|| {
-        regex(concat!(
+    regexes! {
+        ATTACKS = concat!(
             r"\b(?:attackers?|adversar(?:y|ies))\b|\b(?:malicious|injected|hostile|poisoned|crafted|exploit)\s+(?:\w+\s+){0,2}?",
             r"(?:payload|input|command|code|instruction|prompt|skill|script|content|text|string|file|hook|package|pr|issue|comment|example|server|repo\w*)s?\b",
             r"|\b(?:payloads?|exploits?|attacks?|injections?|vulnerab\w+)\b[^.\n]{0,60}?(?:\bsuch as\b|\blike\b|\be\.g\.|\bexamples?\b|\blooks?\b)",
             r"|\b(?:examples?|cases?)\s+of\s+(?:\w+\s+){0,3}?(?:attacks?|injections?|exploits?|exfiltration)\b|\bexfiltrat\w+",
-        ))
-    });
-    static ORDERS: LazyRegex = LazyLock::new(|| {
-        regex(
-            r"(?:\b(?P<who>\w+)\W\s*)?\b(?P<verb>run|execute|type|enter|paste|invoke|call|launch|install|start|use|do)\b",
-        )
-    });
-    static OTHERS: LazyRegex = LazyLock::new(|| {
-        regex(r"^(?:can|could|may|might|would|will|attackers?|that|which|who|tries|not|never|cannot)$")
-    });
+        );
+        ORDERS =
+            r"(?:\b(?P<who>\w+)\W\s*)?\b(?P<verb>run|execute|type|enter|paste|invoke|call|launch|install|start|use|do)\b";
+        OTHERS = r"^(?:can|could|may|might|would|will|attackers?|that|which|who|tries|not|never|cannot)$";
+    }
     let before = &before[before.len().saturating_sub(MAX_SENTENCE)..];
     let whole = [before, &command[..command.len().min(MAX_SENTENCE)]].concat();
     if !is_match(&ATTACKS, &whole) {

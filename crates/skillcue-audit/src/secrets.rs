@@ -1,108 +1,57 @@
 //! Keys and tokens: which look real. The patterns also mask them in everything that is shown.
 
-use std::sync::LazyLock;
-
 use super::Rule;
 use super::kind::ContentKind;
-use super::patterns::{LazyRegex, Pattern, PatternHit, is_match, regex};
+use super::patterns::{PatternHit, is_match, patterns, regexes};
 use super::rules::{SECRET, SECRET_LIKE};
 
-pub(super) static PATTERNS: &[Pattern] = &[
-    Pattern {
-        rule: &SECRET,
-        words: &["akia", "asia", "abia", "acca"],
-        regex: r"\b(?P<at>(?-i:AKIA|ASIA|ABIA|ACCA)(?-i:[A-Z2-7]{16}))\b",
-        message: "an AWS access key",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET,
-        words: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"],
-        regex: r"\b(?P<at>gh[pousr]_[a-z0-9]{36,}|github_pat_[a-z0-9_]{50,}|glpat-[\w-]{20,})",
-        message: "a token of a code host",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET,
-        words: &["xox", "xapp-", "hooks.slack.com", "discord.com/api/webhooks"],
-        regex: r"\b(?P<at>xox[abeoprs]-(?:\d[\w-]{9,}|[\w-]{20,})|xapp-\d-[\w-]{20,}|hooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{20,}|discord\.com/api/webhooks/\d{10,}/[\w-]{40,})",
-        message: "a token of a chat service",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET,
-        words: &["sk-", "hf_", "aiza", "gocspx-", "ya29."],
-        regex: r"\b(?P<at>(?-i:sk)-(?:ant-(?:api\d\d-|admin\d\d-)?|proj-|svcacct-|or-v1-)?[a-z0-9][a-z0-9_-]{31,}|hf_(?-i:[A-Za-z]{34})\b|(?-i:AIza)[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{50,})",
-        message: "a key of a provider of models or of Google",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET,
-        words: &["npm_", "pypi-ageia", "sk_live_", "rk_live_", "sg.", "dop_v1_", "accountkey=", "shpat_"],
-        regex: r"\b(?P<at>npm_[a-z0-9]{36}\b|pypi-AgEIA[\w-]{50,}|[sr]k_live_[a-z0-9]{20,}|(?-i:SG)\.[\w-]{22}\.[\w-]{43}|dop_v1_[0-9a-f]{64}|AccountKey=[a-z0-9+/]{86}==|shpat_[0-9a-f]{32})",
-        message: "a token of a service",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET,
-        words: &["private key"],
-        regex: r"(?P<at>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)(?:\\n|\\r|[\s>|#*/]|(?:Proc-Type|DEK-Info|Version|Comment)[^\n]*){0,20}(?P<key>[a-z0-9+/=]{40,})",
-        message: "a private key",
-        judge: real_key,
-    },
-    Pattern {
-        rule: &SECRET_LIKE,
-        words: &["eyj"],
-        regex: r"\b(?P<at>(?-i:eyJ)[\w-]{10,}\.(?-i:eyJ)[\w-]{10,}\.[\w-]{20,})",
-        message: "a signed token (JWT)",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET_LIKE,
-        words: &["passw", "pwd", "secret", "api_key", "apikey", "api-key", "token", "private_key", "access_key"],
-        regex: r#"(?:password|passwd|\bpwd|secret|api[_-]?key|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|private[_-]?key|_token)\w{0,10}["']?\s*(?:=|:|=>|:=)\s*["'](?P<at>[^"'\s]{12,200})["']"#,
-        message: "a value that looks like a password or token",
-        judge: dense,
-    },
-    Pattern {
-        rule: &SECRET,
-        words: &["secret_access_key", "secretaccesskey"],
-        regex: r#"secret_?access_?key["']?\s*(?:=|:)\s*["']?(?P<at>[a-z0-9/+]{40})(?:[^a-z0-9/+=]|$)"#,
-        message: "a secret key of AWS",
-        judge: real,
-    },
-    Pattern {
-        rule: &SECRET_LIKE,
-        words: &["passw", "secret", "api_key", "apikey", "token", "access_key", "private_key"],
-        regex: r#"^[\s>-]*(?:export\s+|set\s+|ENV\s+)?[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|token)(?:_\w{1,10})?(?P<sign>\s*=\s*|:\s+)(?P<at>[^\s"'`]{12,200})\s*(?:$|#)"#,
-        message: "a value that looks like a password or token",
-        judge: bare,
-    },
-    Pattern {
-        rule: &SECRET_LIKE,
-        words: &["bearer ", "basic "],
-        regex: r#"\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+(?P<at>[\w.~+/-]{16,}=*)"#,
-        message: "a token in a header",
-        judge: dense,
-    },
-    Pattern {
-        rule: &SECRET_LIKE,
-        words: &["://"],
-        regex: r"\b[a-z][a-z0-9+.-]{1,20}://[\w.%-]+:(?P<at>[^\s@/:$<>{}()\[\]*]{8,100})@[\w.-]+",
-        message: "a password in an address",
-        judge: dense,
-    },
-];
+patterns! {
+    SECRET, real, "an AWS access key",
+        ["akia", "asia", "abia", "acca"],
+        r"\b(?P<at>(?-i:AKIA|ASIA|ABIA|ACCA)(?-i:[A-Z2-7]{16}))\b";
+    SECRET, real, "a token of a code host",
+        ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"],
+        r"\b(?P<at>gh[pousr]_[a-z0-9]{36,}|github_pat_[a-z0-9_]{50,}|glpat-[\w-]{20,})";
+    SECRET, real, "a token of a chat service",
+        ["xox", "xapp-", "hooks.slack.com", "discord.com/api/webhooks"],
+        r"\b(?P<at>xox[abeoprs]-(?:\d[\w-]{9,}|[\w-]{20,})|xapp-\d-[\w-]{20,}|hooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{20,}|discord\.com/api/webhooks/\d{10,}/[\w-]{40,})";
+    SECRET, real, "a key of a provider of models or of Google",
+        ["sk-", "hf_", "aiza", "gocspx-", "ya29."],
+        r"\b(?P<at>(?-i:sk)-(?:ant-(?:api\d\d-|admin\d\d-)?|proj-|svcacct-|or-v1-)?[a-z0-9][a-z0-9_-]{31,}|hf_(?-i:[A-Za-z]{34})\b|(?-i:AIza)[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{50,})";
+    SECRET, real, "a token of a service",
+        ["npm_", "pypi-ageia", "sk_live_", "rk_live_", "sg.", "dop_v1_", "accountkey=", "shpat_"],
+        r"\b(?P<at>npm_[a-z0-9]{36}\b|pypi-AgEIA[\w-]{50,}|[sr]k_live_[a-z0-9]{20,}|(?-i:SG)\.[\w-]{22}\.[\w-]{43}|dop_v1_[0-9a-f]{64}|AccountKey=[a-z0-9+/]{86}==|shpat_[0-9a-f]{32})";
+    SECRET, real_key, "a private key",
+        ["private key"],
+        r"(?P<at>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)(?:\\n|\\r|[\s>|#*/]|(?:Proc-Type|DEK-Info|Version|Comment)[^\n]*){0,20}(?P<key>[a-z0-9+/=]{40,})";
+    SECRET_LIKE, real, "a signed token (JWT)",
+        ["eyj"],
+        r"\b(?P<at>(?-i:eyJ)[\w-]{10,}\.(?-i:eyJ)[\w-]{10,}\.[\w-]{20,})";
+    SECRET_LIKE, dense, "a value that looks like a password or token",
+        ["passw", "pwd", "secret", "api_key", "apikey", "api-key", "token", "private_key", "access_key"],
+        r#"(?:password|passwd|\bpwd|secret|api[_-]?key|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|private[_-]?key|_token)\w{0,10}["']?\s*(?:=|:|=>|:=)\s*["'](?P<at>[^"'\s]{12,200})["']"#;
+    SECRET, real, "a secret key of AWS",
+        ["secret_access_key", "secretaccesskey"],
+        r#"secret_?access_?key["']?\s*(?:=|:)\s*["']?(?P<at>[a-z0-9/+]{40})(?:[^a-z0-9/+=]|$)"#;
+    SECRET_LIKE, bare, "a value that looks like a password or token",
+        ["passw", "secret", "api_key", "apikey", "token", "access_key", "private_key"],
+        r#"^[\s>-]*(?:export\s+|set\s+|ENV\s+)?[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|token)(?:_\w{1,10})?(?P<sign>\s*=\s*|:\s+)(?P<at>[^\s"'`]{12,200})\s*(?:$|#)"#;
+    SECRET_LIKE, dense, "a token in a header",
+        ["bearer ", "basic "],
+        r#"\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+(?P<at>[\w.~+/-]{16,}=*)"#;
+    SECRET_LIKE, dense, "a password in an address",
+        ["://"],
+        r"\b[a-z][a-z0-9+.-]{1,20}://[\w.%-]+:(?P<at>[^\s@/:$<>{}()\[\]*]{8,100})@[\w.-]+";
+}
 
-static PLACEHOLDER: LazyRegex = LazyLock::new(|| {
-    regex(
-        r"example|your|x{4,}|\.\.\.|placeholder|dummy|fake|sample|redacted|change.?me|insert|replace|todo|1234567|abcdef|0{5,}|\*{3,}|<|>|\$\{|\{\{|test|demo|secret|password|mysuper|foobar|my[_-]|[_-]here|deadbeef|notreal|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw",
-    )
-});
+regexes! {
+    PLACEHOLDER =
+        r"example|your|x{4,}|\.\.\.|placeholder|dummy|fake|sample|redacted|change.?me|insert|replace|todo|1234567|abcdef|0{5,}|\*{3,}|<|>|\$\{|\{\{|test|demo|secret|password|mysuper|foobar|my[_-]|[_-]here|deadbeef|notreal|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw";
+}
 
 /// Judges whether a token with a known beginning can be one that works: not an example, and not a word.
 fn real(hit: &PatternHit<'_>) -> Option<&'static Rule> {
-    static SHOWN: LazyRegex = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
+    regexes!(SHOWN = r"\b(?:examples?|e\.g\.|format|looks like|sample)\b");
     let token = hit.group("at");
     let varied = token.iter().any(u8::is_ascii_digit) || token.iter().any(u8::is_ascii_uppercase);
     let rule = if is_match(&SHOWN, hit.line_before()) { &SECRET_LIKE } else { hit.rule };

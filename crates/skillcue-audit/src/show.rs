@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use skillcue_base::Shown;
 
 use super::hidden::is_invisible;
-use super::patterns::{LazyRegex, regex};
+use super::patterns::{regex, regexes};
 use super::secrets::PATTERNS;
 
 /// Maximum distance around a place at which secrets are searched for. A token that is longer is hidden because it is
@@ -27,7 +27,7 @@ const VISIBLE_START: usize = 4;
 
 static TOKENS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| PATTERNS.iter().filter_map(|pattern| regex(pattern.regex)).collect());
-static HEADER: LazyRegex = LazyLock::new(|| regex(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"));
+regexes!(HEADER = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----");
 
 /// Returns the text around `at` in its line.
 pub(super) fn line(window: &[u8], at: usize) -> String {

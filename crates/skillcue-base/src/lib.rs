@@ -31,7 +31,7 @@ pub use error_info::ErrorInfo;
 pub use hex::hex;
 pub use hidden::{is_hidden, is_ignorable, unseen, visible};
 pub use locale::LOCALE;
-pub use records::{Records, RecordsError};
+pub use records::{Records, RecordsError, lock_beside};
 pub use replace::{is_draft, replace_file, rewrite_file};
 pub use shown::{Shown, escape_hidden, folded_line, one_line, os_message, quoted, shown_path, visible_line};
 pub use single_flight::{SingleFlight, lock};

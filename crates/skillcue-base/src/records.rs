@@ -2,11 +2,12 @@
 
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -104,7 +105,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
         if let Some(dir) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail)?;
         }
-        let guard = lock_file(path).map_err(fail)?;
+        let guard = lock_beside(path, MAX_LOCK_WAIT).map_err(fail)?;
         let mut kept = self.load(path)?;
         let result = change(&mut kept);
         let list = serde_json::to_value(&kept).map_err(|error| fail(error.into()))?;
@@ -165,18 +166,30 @@ fn stamp(metadata: &Metadata) -> RecordsStamp {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Takes the lock beside the file, unless another process keeps it for too long. It is released when the file is
-/// closed, even if the process is killed.
-fn lock_file(path: &Path) -> io::Result<File> {
+/// Takes the lock beside a file, unless another process keeps it for too long: then the error is
+/// [`TimedOut`](io::ErrorKind::TimedOut). It is released when the returned file is closed, even if the process is killed.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let dir = tempfile::tempdir()?;
+/// let held = skillcue_base::lock_beside(&dir.path().join("names.json"), Duration::ZERO)?;
+/// assert!(skillcue_base::lock_beside(&dir.path().join("names.json"), Duration::ZERO).is_err());
+/// drop(held);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn lock_beside(path: &Path, max_wait: Duration) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
-    let file = File::options().create(true).truncate(false).write(true).open(name)?;
+    // Opening a pipe would wait for its other end, otherwise.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().create(true).truncate(false).write(true).custom_flags(flags).open(name)?;
     let started = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if started.elapsed() >= MAX_LOCK_WAIT => {
+            Err(TryLockError::WouldBlock) if started.elapsed() >= max_wait => {
                 let message = "another process has kept it locked for too long; is one stopped or hanging?";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, message));
             }
@@ -225,7 +238,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("names.json");
         let names = names(&path);
-        let held = lock_file(&path).unwrap();
+        let held = lock_beside(&path, MAX_LOCK_WAIT).unwrap();
         let error = names.change(|list| list.push("pdf".to_owned())).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
         assert_eq!(names.list(), [""; 0], "reading needs no lock");

@@ -29,6 +29,7 @@
 //! - [`generate()`] writes a tree of skills shaped like those found in public repositories; equal
 //!   [`TreeOptions`] give equal bytes, on every machine and with any number of threads.
 //! - [`triggers`] has ten triggers for every skill, and messages that hold some of them.
+//! - [`conversation`] is one of fifty turns about ten skills, byte for byte the same each time.
 //! - [`floor`] holds the bare programs; [`Naive`] is no floor but a rival: a loop over regular
 //!   expressions.
 //! - [`Plan`] times closures in turns; [`memory()`] asks the kernel what the process holds.
@@ -38,6 +39,7 @@
 //! of each of them can use the generator, and it measures nothing by itself: `skillcue bench` and the criterion benches
 //! do that.
 
+pub mod conversation;
 pub mod floor;
 mod generate;
 mod measure;

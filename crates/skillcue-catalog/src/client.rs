@@ -62,6 +62,45 @@ const CLIENTS: [ClientRow; 9] = [
     row(Client::Zed, "zed", "Zed", None, None),
 ];
 
+/// Folders of skills that several agents read, those of a project, in the order of their precedence.
+const SHARED: [&str; 5] = [".agents/skills", ".claude/skills", ".agent/skills", "skills", ".github/skills"];
+
+/// Folders of skills below a home directory that several agents read.
+const SHARED_BY_USER: [&str; 3] = [".agents/skills", ".claude/skills", ".agent/skills"];
+
+/// Returns the folders of skills below a project, highest precedence first: those that several agents read, then those of
+/// single ones.
+///
+/// ```
+/// let folders: Vec<&str> = skillcue_catalog::project_folders().collect();
+/// assert_eq!(folders[..2], [".agents/skills", ".claude/skills"]);
+/// assert!(folders.contains(&".qwen/skills"));
+/// ```
+pub fn project_folders() -> impl Iterator<Item = &'static str> {
+    with_own(&SHARED, |row| row.project)
+}
+
+/// Returns the folders of skills below a home directory, highest precedence first.
+///
+/// ```
+/// assert!(skillcue_catalog::user_folders().any(|folder| folder == ".copilot/skills"));
+/// ```
+pub fn user_folders() -> impl Iterator<Item = &'static str> {
+    with_own(&SHARED_BY_USER, |row| row.user)
+}
+
+/// Returns shared folders, then each client's own that is not among them, once.
+fn with_own(
+    shared: &'static [&'static str],
+    own: fn(&ClientRow) -> Option<&'static str>,
+) -> impl Iterator<Item = &'static str> {
+    let is_first = move |at: usize, folder: &str| {
+        !shared.contains(&folder) && !CLIENTS[..at].iter().any(|row| own(row) == Some(folder))
+    };
+    let own = CLIENTS.iter().enumerate().filter_map(move |(at, row)| own(row).filter(|folder| is_first(at, folder)));
+    shared.iter().copied().chain(own)
+}
+
 impl Client {
     /// All clients, in the order in which they are listed.
     pub const ALL: [Client; 9] = [
@@ -77,7 +116,9 @@ impl Client {
     ];
 
     fn row(self) -> &'static ClientRow {
-        &CLIENTS[self as usize]
+        let row = &CLIENTS[self as usize];
+        debug_assert_eq!(row.client, self, "the table is in the order of the enum");
+        row
     }
 
     /// Returns the word for it on the command line.
@@ -142,5 +183,21 @@ mod tests {
             assert_eq!(row.client, client);
             assert_eq!(Client::from_word(client.as_str()), Some(client));
         }
+    }
+
+    #[test]
+    fn every_folder_is_listed_once() {
+        for folders in [project_folders().collect::<Vec<_>>(), user_folders().collect()] {
+            let mut once = folders.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), folders.len(), "{folders:?}");
+        }
+        for client in Client::ALL {
+            assert!(client.project_folder().is_none_or(|own| project_folders().any(|folder| folder == own)));
+            assert!(client.user_folder().is_none_or(|own| user_folders().any(|folder| folder == own)));
+        }
+        let shared = [".agents/skills", ".claude/skills", ".agent/skills", "skills", ".github/skills"];
+        assert_eq!(project_folders().take(5).collect::<Vec<_>>(), shared);
     }
 }

@@ -55,7 +55,7 @@ pub use body::{BodyAt, BodyFile};
 pub use candidate::InvalidSkill;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use checkout::Checkout;
-pub use client::Client;
+pub use client::{Client, project_folders, user_folders};
 pub use content::{Content, ContentError, ContentId, ContentStamps, Leaf, Leaves, Unpinnable, UnpinnableReason};
 pub use discovery::{Discovery, Effort};
 pub use discovery_state::DiscoveryState;
@@ -63,12 +63,10 @@ pub use enablement::Enablement;
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use remote::RemoteSkill;
 pub use skill::{Location, Skill, SkillFile, SkillSummary};
-#[doc(hidden)]
-pub use skill_dir::Backend;
 pub use skill_dir::{
     DirectoryEntry, EntryKind, EntryMetadata, FileError, FileListing, FileStamp, GapReason, ListedFile, OpenedFile,
     SecurityReason, SkillDir, SkillTree, SkipReason, Skipped, StampPath, StopReason, Stopped, TreeEntry, TreeGap,
     TreeLimits,
 };
-pub use source::{SkillRoot, Source, project_roots, user_roots};
+pub use source::{SkillRoot, Source, nested_roots, project_roots, user_roots};
 pub use walk::{MAX_DEPTH, SKIPPED_DIRECTORIES};

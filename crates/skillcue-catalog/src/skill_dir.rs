@@ -13,9 +13,6 @@ use std::path::{Path, PathBuf};
 
 pub use error::{FileError, SecurityReason};
 pub use list::{DirectoryEntry, FileListing, ListedFile, SkipReason, Skipped, StopReason, Stopped};
-#[doc(hidden)]
-pub use open::Backend;
-#[cfg(unix)]
 pub(crate) use stamp::CompactStamp;
 pub use stamp::{FileStamp, StampPath};
 pub use tree::{EntryKind, EntryMetadata, GapReason, SkillTree, TreeEntry, TreeGap, TreeLimits};
@@ -81,13 +78,7 @@ impl SkillDir {
     ///
     /// `dir` itself is trusted: discovery found it, and it may be reached through links. The name is for messages.
     pub fn open(skill_name: &str, dir: &Path) -> Result<Self, FileError> {
-        Self::open_with(skill_name, dir, Backend::Auto)
-    }
-
-    /// Like [`SkillDir::open`], with the resolver chosen by a test.
-    #[doc(hidden)]
-    pub fn open_with(skill_name: &str, dir: &Path, backend: Backend) -> Result<Self, FileError> {
-        let root = ConfinedDir::open(dir, backend).map_err(|source| {
+        let root = ConfinedDir::open(dir).map_err(|source| {
             let error = if source.kind() == io::ErrorKind::NotFound {
                 ResolveError::NotFound
             } else {

@@ -1,9 +1,11 @@
 //! The sources of skills, and the roots below which they are searched for.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
+
+use crate::{SKIPPED_DIRECTORIES, project_folders, user_folders};
 
 /// The source of a skill, highest precedence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -64,7 +66,7 @@ pub struct SkillRoot {
     pub path: PathBuf,
     /// The source of its skills.
     pub source: Source,
-    /// The plugin it belongs to.
+    /// The plugin it belongs to, or the part of a project: the first half of its skills' addresses.
     pub plugin: Option<Box<str>>,
     /// The server that lists its skills, if they are not on this machine.
     pub server: Option<Box<str>>,
@@ -131,14 +133,12 @@ impl SkillRoot {
 /// use std::path::Path;
 /// let roots = skillcue_catalog::project_roots(Path::new("/repo/app"), Path::new("/repo"));
 /// assert_eq!(roots[0].path, Path::new("/repo/app/.agents/skills"));
-/// assert_eq!(roots[4].path, Path::new("/repo/.agents/skills"));
+/// assert_eq!(roots[roots.len() / 2].path, Path::new("/repo/.agents/skills"));
 /// ```
 pub fn project_roots(start: &Path, top: &Path) -> Vec<SkillRoot> {
     let mut roots = Vec::new();
     for dir in start.ancestors() {
-        for below in [".agents/skills", ".claude/skills", ".agent/skills", "skills"] {
-            roots.push(SkillRoot::new(dir.join(below), Source::Project));
-        }
+        roots.extend(project_folders().map(|below| SkillRoot::new(dir.join(below), Source::Project)));
         if dir == top || !dir.starts_with(top) {
             break;
         }
@@ -146,10 +146,45 @@ pub fn project_roots(start: &Path, top: &Path) -> Vec<SkillRoot> {
     roots
 }
 
+/// Most directories that the files of one turn add.
+const MAX_NESTED: usize = 32;
+
+/// Returns the directories that hold the skills of parts of a project, below the directory `start`: those of each file that
+/// a turn touches, and of the directories between. Their skills come after the project's own, and are called
+/// `apps/web:name` if their name is taken.
+///
+/// ```
+/// use std::path::Path;
+/// let roots = skillcue_catalog::nested_roots(Path::new("/repo"), [Path::new("apps/web/src/main.ts")]);
+/// assert_eq!(roots[0].path, Path::new("/repo/apps/web/src/.agents/skills"));
+/// assert!(roots.iter().any(|root| root.path == Path::new("/repo/apps/web/.agents/skills")));
+/// assert!(skillcue_catalog::nested_roots(Path::new("/repo"), [Path::new("main.ts"), Path::new("../x/y")]).is_empty());
+/// ```
+pub fn nested_roots<'p>(start: &Path, files: impl IntoIterator<Item = &'p Path>) -> Vec<SkillRoot> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if !SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped));
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    for file in files {
+        let below = if file.is_absolute() { file.strip_prefix(start).ok() } else { Some(file) };
+        let Some(below) = below.filter(|below| below.components().all(is_plain)) else { continue };
+        let between = below.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty());
+        for dir in between {
+            if dirs.len() < MAX_NESTED && !dirs.iter().any(|known| known == dir) {
+                dirs.push(dir.to_owned());
+            }
+        }
+    }
+    let roots = |dir: PathBuf| {
+        let part: Box<str> = dir.to_string_lossy().into();
+        let at = start.join(&dir);
+        project_folders().map(move |folder| SkillRoot {
+            plugin: Some(part.clone()),
+            ..SkillRoot::new(at.join(folder), Source::Project)
+        })
+    };
+    dirs.into_iter().flat_map(roots).collect()
+}
+
 /// Returns the directories below a home directory that hold a user's skills.
 pub fn user_roots(home: &Path) -> Vec<SkillRoot> {
-    [".agents/skills", ".claude/skills", ".agent/skills"]
-        .iter()
-        .map(|below| SkillRoot::new(home.join(below), Source::User))
-        .collect()
+    user_folders().map(|below| SkillRoot::new(home.join(below), Source::User)).collect()
 }

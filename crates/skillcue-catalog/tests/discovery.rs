@@ -1,5 +1,4 @@
 //! Discovery, from directories to a catalog: sources, hostile trees, determinism, the index cache.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
 #[path = "discovery/cache.rs"]

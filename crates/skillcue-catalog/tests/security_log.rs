@@ -2,7 +2,6 @@
 //!
 //! In a process of its own: `tracing` caches, for the whole process, whether an event has a subscriber, and tests that
 //! run beside this one without a subscriber can make it cache that there is none.
-#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
-use skillcue_catalog::{Backend, SecurityReason, SkillDir, TreeLimits};
+use skillcue_catalog::{SecurityReason, SkillDir, TreeLimits};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -24,32 +23,30 @@ fn a_refusal_is_logged_once_and_on_one_line() {
     fs::write(skill.join("reference.md"), "").unwrap();
     symlink("../secret.txt", skill.join("link-out")).unwrap();
     symlink("loop", skill.join("loop")).unwrap();
-    for backend in [Backend::Auto, Backend::Portable] {
-        let dir = SkillDir::open_with("my\nskill", &skill, backend).unwrap();
-        for (path, shown, reason) in [
-            ("../x\r\n\u{1b}[0m", "../x\\r\\n\\u{1b}[0m", SecurityReason::ClimbsOut),
-            ("link-out", "link-out", SecurityReason::LeadsOut),
-            ("loop", "loop", SecurityReason::LinkLoop),
-            ("a\0", "a\\u{0}", SecurityReason::Nul),
-        ] {
-            let log = record(|| {
-                dir.read_to_string(path, 1024).unwrap_err();
-            });
-            let [event] = log.as_slice() else { panic!("{backend:?} {path:?}: {log:?}") };
-            assert_eq!((event.level, event.target.as_str()), (Level::WARN, "skillcue::security"));
-            assert_eq!(event.fields["skill"], "my\\nskill");
-            assert_eq!(event.fields["path"], shown);
-            assert_eq!(event.fields["reason"], reason.to_string());
-        }
+    let dir = SkillDir::open("my\nskill", &skill).unwrap();
+    for (path, shown, reason) in [
+        ("../x\r\n\u{1b}[0m", "../x\\r\\n\\u{1b}[0m", SecurityReason::ClimbsOut),
+        ("link-out", "link-out", SecurityReason::LeadsOut),
+        ("loop", "loop", SecurityReason::LinkLoop),
+        ("a\0", "a\\u{0}", SecurityReason::Nul),
+    ] {
         let log = record(|| {
-            for path in ["reference.md", "missing.md", "scripts", ""] {
-                let _ = dir.read(path, 1024);
-            }
-            dir.list(&TreeLimits::default()).unwrap();
+            dir.read_to_string(path, 1024).unwrap_err();
         });
-        let log: Vec<_> = log.into_iter().filter(|event| event.target == "skillcue::security").collect();
-        assert_eq!(log, [], "nothing else is a refusal");
+        let [event] = log.as_slice() else { panic!("{path:?}: {log:?}") };
+        assert_eq!((event.level, event.target.as_str()), (Level::WARN, "skillcue::security"));
+        assert_eq!(event.fields["skill"], "my\\nskill");
+        assert_eq!(event.fields["path"], shown);
+        assert_eq!(event.fields["reason"], reason.to_string());
     }
+    let log = record(|| {
+        for path in ["reference.md", "missing.md", "scripts", ""] {
+            let _ = dir.read(path, 1024);
+        }
+        dir.list(&TreeLimits::default()).unwrap();
+    });
+    let log: Vec<_> = log.into_iter().filter(|event| event.target == "skillcue::security").collect();
+    assert_eq!(log, [], "nothing else is a refusal");
 }
 
 /// One event: its level, its target and its fields as text.

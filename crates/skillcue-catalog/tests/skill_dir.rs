@@ -14,27 +14,6 @@ mod reading;
 #[path = "skill_dir/walking.rs"]
 mod walking;
 
-use std::sync::OnceLock;
-
-use skillcue_base::ErrorInfo as _;
-use skillcue_catalog::{Backend, SkillDir};
-use support::tree::Tree;
-
-/// Each way of resolving. `Kernel` is there so that a machine with `openat2` cannot quietly test only the other one.
-fn backends() -> &'static [Backend] {
-    static BACKENDS: OnceLock<Vec<Backend>> = OnceLock::new();
-    BACKENDS.get_or_init(|| {
-        let tree = Tree::new();
-        let mut backends = vec![Backend::Auto, Backend::Portable];
-        let kernel = SkillDir::open_with("skill", &tree.skill, Backend::Kernel).unwrap();
-        match kernel.read("reference.md", 1024) {
-            Ok(_) => backends.push(Backend::Kernel),
-            Err(error) => assert_eq!(error.code(), "unreadable", "only for want of `openat2`"),
-        }
-        backends
-    })
-}
-
 /// The fuzz target's corpus, as ordinary cases.
 #[test]
 fn fuzz_corpus() {

@@ -201,6 +201,12 @@ pub(crate) enum Command {
     Model(commands::model::Args),
     /// Serve the skills to MCP clients, or look at an MCP server
     Mcp(commands::mcp::Args),
+    /// Answer the hook of another agent: the skills that fit, as that agent reads them
+    Hook(commands::hook::Args),
+    /// Make another agent use the skills: its hook, and the MCP server
+    Connect(commands::connect::Args),
+    /// Take back what `connect` wrote, byte for byte
+    Disconnect(commands::disconnect::Args),
     /// Show skills by source, MCP servers, and what is allowed
     Status(commands::status::Args),
     /// Check the whole set-up, and report what is wrong with it
@@ -225,6 +231,10 @@ pub(crate) enum Command {
     Remove(commands::remove::Args),
     /// Compare what is installed with skillcue.lock
     Verify(commands::verify::Args),
+    /// Let other agents see installed skills, through links in their folders
+    Link(commands::link::Args),
+    /// Remove such links
+    Unlink(commands::unlink::Args),
     /// Look through all files of skills for what may be an attack
     Audit(commands::audit::Args),
     /// Empty the trash, and clear up

@@ -9,13 +9,17 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod context;
 pub(crate) mod deny;
+pub(crate) mod disconnect;
 pub(crate) mod doctor;
 pub(crate) mod enable;
 pub(crate) mod eval;
 pub(crate) mod files;
+pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod link;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod load;
@@ -41,6 +45,7 @@ pub(crate) mod tools;
 pub(crate) mod toolset;
 #[cfg(feature = "agent")]
 pub(crate) mod trace;
+pub(crate) mod unlink;
 pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;
@@ -83,6 +88,9 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Memory(args) => memory::run(args, context),
         Command::Model(args) => model::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
+        Command::Hook(args) => hook::run(args, context),
+        Command::Connect(args) => connect::run(args, context),
+        Command::Disconnect(args) => disconnect::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Watch(args) => watch::run(args, context),
@@ -95,6 +103,8 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Update(args) => update::run(args, context),
         Command::Remove(args) => remove::run(args, context),
         Command::Verify(args) => verify::run(args, context),
+        Command::Link(args) => link::run(args, context),
+        Command::Unlink(args) => unlink::run(args, context),
         Command::Audit(args) => audit::run(args, context),
         Command::Gc(args) => remove::gc(args, context),
         Command::Validate(args) => validate::run(args, context),

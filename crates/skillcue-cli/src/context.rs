@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use skillcue::catalog::nested_roots;
 use skillcue::config::{DiscloseSection, SentenceModelUse};
 use skillcue::format::Severity;
 use skillcue::select::Judge;
-use skillcue::{Diagnostic, ErrorInfo as _, Mode, Skillcue};
+use skillcue::{Diagnostic, ErrorInfo as _, Mode, SkillRoot, Skillcue};
 use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
 use skillcue_mcp::host::McpHost as Servers;
@@ -51,6 +52,8 @@ pub(crate) struct Context {
     shape: BuilderHook,
     /// The judge that chooses among the first skills.
     judge: OnceCell<Arc<dyn Judge>>,
+    /// Roots of parts of the project that the turn touches.
+    nested: OnceCell<Vec<SkillRoot>>,
 }
 
 /// A change that a command makes to the builder of the skills.
@@ -76,6 +79,7 @@ impl Context {
             handles_signals_itself: Cell::new(false),
             shape: BuilderHook::default(),
             judge: OnceCell::new(),
+            nested: OnceCell::new(),
         }
     }
 
@@ -85,14 +89,24 @@ impl Context {
             return Ok(host);
         }
         let environment = Environment::new(std::env::current_dir().ok(), std::env::vars_os().collect())?;
-        let options = HostOverrides {
+        Ok(self.host.get_or_init(|| Host::open(environment, self.overrides())))
+    }
+
+    /// Returns an assembly of its own for the hook of another agent, which works in `cwd`.
+    pub(crate) fn hook_host(&self, cwd: Option<PathBuf>) -> Result<Host, CliError> {
+        let cwd = cwd.filter(|dir| dir.is_dir()).or_else(|| std::env::current_dir().ok());
+        let environment = Environment::new(cwd, std::env::vars_os().collect())?;
+        Ok(Host::open(environment, HostOverrides { no_bundled: true, ..self.overrides() }))
+    }
+
+    fn overrides(&self) -> HostOverrides {
+        HostOverrides {
             skills_dirs: self.global.skills_dir.clone(),
             config: self.global.config.clone(),
             isolated: self.global.isolated,
             no_cache: self.global.no_cache,
             ..HostOverrides::default()
-        };
-        Ok(self.host.get_or_init(|| Host::open(environment, options)))
+        }
     }
 
     /// Changes the builder of the skills. To be called before the first use of the skills.
@@ -105,8 +119,19 @@ impl Context {
         let _ = self.judge.set(judge);
     }
 
+    /// Adds the skills of the parts of the project that these files are in. To be called before the first use of the
+    /// skills.
+    pub(crate) fn touch(&self, files: &[String]) -> Result<(), CliError> {
+        let environment = self.environment()?;
+        if let Some(cwd) = environment.cwd.as_deref().filter(|_| !files.is_empty()) {
+            let roots = if self.isolated()? { Vec::new() } else { nested_roots(cwd, files.iter().map(Path::new)) };
+            let _ = self.nested.set(roots.into_iter().filter(|root| root.path.is_dir()).collect());
+        }
+        Ok(())
+    }
+
     fn shaped(&self, builder: skillcue::Builder) -> skillcue::Builder {
-        let mut builder = builder.hints(hints::for_models);
+        let mut builder = builder.hints(hints::for_models).roots(self.nested.get().into_iter().flatten().cloned());
         if let Some(judge) = self.judge.get() {
             builder = builder.judge(Arc::clone(judge));
         }

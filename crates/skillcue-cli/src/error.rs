@@ -5,6 +5,8 @@ use std::io;
 use serde::Serialize;
 use skillcue::consent::ConsentError;
 use skillcue::{Diagnostic, ErrorInfo};
+use skillcue_clients::hook::HookError;
+use skillcue_clients::settings::SettingsError;
 use skillcue_exec::{ExecError, RunError};
 pub(crate) use skillcue_host::Excerpt;
 use skillcue_host::HostError;
@@ -183,7 +185,7 @@ macro_rules! from_library {
     };
 }
 
-from_library!(AllowError, ConsentError, ExecError, FetchError, RegistryError, RunError);
+from_library!(AllowError, ConsentError, ExecError, FetchError, HookError, RegistryError, RunError, SettingsError);
 #[cfg(feature = "agent")]
 from_library!(
     skillcue_agent::MemoryError,

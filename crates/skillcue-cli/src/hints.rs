@@ -187,6 +187,7 @@ fn of_registry(error: &RegistryError) -> Option<&'static str> {
         RegistryError::File { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
             "make room (`skillcue gc` empties the trash) and try again"
         }
+        RegistryError::NotLinkable { why: "it is off", .. } => "switch it on first: `skillcue enable NAME`",
         RegistryError::NotInstalled { .. } => "`skillcue status` lists what is installed",
         RegistryError::NothingInTrash { .. } => "`skillcue gc` may have emptied it; install it again",
         RegistryError::Address { .. } => "write it as `skillcue list` does: NAME, NAME@SOURCE or PLUGIN:NAME",

@@ -10,9 +10,11 @@ mod agent;
 mod chat;
 mod chunks;
 mod cli;
+mod clients;
 mod commands;
 mod consent;
 mod context;
+mod deadline;
 mod diagnostics;
 mod error;
 mod explanation;
@@ -28,8 +30,6 @@ mod skill_json;
 mod terminal;
 mod text;
 mod turn;
-
-use std::process::exit;
 
 use context::Context;
 use error::CliError;
@@ -82,6 +82,12 @@ impl Outcome {
 fn main() {
     // To run a skill's programs, this very program is started again, as their sandbox.
     skillcue_exec::helper::run_if_asked(ENGINE);
+    let is_hook = deadline::is_hook(std::env::args_os());
+    if is_hook {
+        deadline::guard_hook();
+    }
+    // Whatever is wrong with a hook, its client goes on.
+    let exit = |code: i32| -> ! { std::process::exit(if is_hook { 0 } else { code }) };
     // Before the command line is parsed, because complaints about it are coloured, too.
     let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLCUE_COLOR")) {
         Ok(color) => color,

@@ -34,6 +34,11 @@ pub(crate) struct TurnArgs {
 }
 
 impl TurnArgs {
+    /// Returns the files that the turn is about.
+    pub(crate) fn files(&self) -> &[String] {
+        &self.files
+    }
+
     pub(crate) fn request<'a>(&self, message: &'a str) -> Request<'a> {
         Request::new(message).languages(&self.languages).files(&self.files).earlier(&self.earlier)
     }

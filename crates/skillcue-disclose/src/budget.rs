@@ -9,6 +9,7 @@ use skillcue_base::counted;
 use skillcue_catalog::Source;
 use skillcue_format::Tokens;
 
+use crate::advice::loadable_rest;
 use crate::cut::cut_with_rest;
 use crate::parts::{FittingParts, PartsWish, fitting_parts};
 use crate::{Decision, TokenCounter};
@@ -113,19 +114,6 @@ impl Budget {
         order
     }
 }
-
-/// Returns a cut marker's sentence about the rest of a skill that the model can load.
-pub(crate) fn loadable_rest(name: &str) -> String {
-    format!("load_skill \"{name}\" gives the rest.")
-}
-
-/// Likewise where parts of it are shown.
-pub(crate) fn loadable_part(name: &str) -> String {
-    format!("load_skill \"{name}\" gives the rest, with \"section\" one part of it.")
-}
-
-/// A cut marker's sentence about the rest of a skill that is hidden from models, which therefore cannot load it.
-pub(crate) const UNLOADABLE_REST: &str = "The rest is omitted to save space.";
 
 fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
     let mention = b.mention.cmp(&a.mention);

@@ -1,6 +1,5 @@
 //! The configuration of disclosures.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use skillcue_format::Tokens;
 use skillcue_select::Thresholds;
 
-use crate::shortlist::LOAD_ADVICE;
-use crate::{Budget, Counter};
+use crate::{Budget, Counter, LoadAdvice};
 
 /// The division between the static part of a prompt and the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -130,6 +128,8 @@ pub struct DiscloseConfig {
     pub max_total_tokens: Option<Tokens>,
     /// The limit for the tokens of one skill's documentation.
     pub max_per_skill_tokens: Option<Tokens>,
+    /// The limit for the tokens of a load by a model: a longer text is given in parts, and the next load gives more of it.
+    pub max_load_tokens: Option<Tokens>,
     /// The token counter.
     pub counter: Counter,
     /// The model's context window.
@@ -141,9 +141,9 @@ pub struct DiscloseConfig {
     /// How readily skills are shown and named, from 0, only what is certain, to 1, everything that matches. The
     /// [`Thresholds`] follow from it.
     pub eagerness: f32,
-    /// The last line below skills that are only named, which says how to load one: an embedder in which that is not
-    /// the tool `load_skill` has words of its own.
-    pub load_advice: Cow<'static, str>,
+    /// The sentences that say how to load what is not shown: an embedder in which that is not the tool `load_skill` has
+    /// words of its own.
+    pub load_advice: LoadAdvice,
 }
 
 impl Default for DiscloseConfig {
@@ -156,12 +156,13 @@ impl Default for DiscloseConfig {
             max_all_skills: 10,
             max_total_tokens: budget.total,
             max_per_skill_tokens: budget.per_skill,
+            max_load_tokens: None,
             counter: Counter::default(),
             window: Tokens(200_000),
             catalog_share: DEFAULT_CATALOG_SHARE,
             pinned: BTreeSet::new(),
             eagerness: Thresholds::DEFAULT_EAGERNESS,
-            load_advice: Cow::Borrowed(LOAD_ADVICE),
+            load_advice: LoadAdvice::default(),
         }
     }
 }

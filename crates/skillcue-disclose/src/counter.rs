@@ -125,6 +125,38 @@ impl TokenCounter for Bytes4 {
     }
 }
 
+/// Counts ⌈UTF-16 units / 4⌉, so that a limit of N tokens is one of 4 N characters, as most programs count them: for
+/// hosts that limit a text by its characters. No choice of [`Counter`].
+///
+/// ```
+/// use skillcue_disclose::{Characters4, TokenCounter, Tokens};
+///
+/// assert_eq!(Characters4.count("表格表格"), Tokens(1));
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Characters4;
+
+impl Characters4 {
+    /// Returns the length of a text in characters: UTF-16 units.
+    pub fn length(text: &str) -> usize {
+        text.chars().map(char::len_utf16).sum()
+    }
+}
+
+impl TokenCounter for Characters4 {
+    fn count(&self, text: &str) -> Tokens {
+        Tokens(Characters4::length(text).div_ceil(4))
+    }
+
+    fn count_64ths(&self, text: &str) -> usize {
+        Characters4::length(text).saturating_mul(16)
+    }
+
+    fn name(&self) -> &'static str {
+        "characters4"
+    }
+}
+
 /// The counter `segment`.
 ///
 /// ```

@@ -6,7 +6,7 @@ use std::ops::Range;
 use skillcue_format::Tokens;
 
 use crate::TokenCounter;
-use crate::budget::loadable_rest;
+use crate::advice::loadable_rest;
 
 /// A part of a text, or several, and a line that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,10 @@ use crate::report::{DisclosedSkill, DisclosureCost, ListOmissions, NOT_ALONE, TO
 use crate::shortlist::Shortlist;
 use crate::situation::Situation;
 use crate::skill_list::{ListStyle, list_entry, list_within_limit};
-use crate::{CounterError, Decision, DiscloseConfig, Disclosure, Fallback, Policy, SkillList, Tier, TokenCounter};
+use crate::{
+    BodySource, Budget, CounterError, Decision, DiscloseConfig, Disclosure, Fallback, LoadAdvice, Policy, Rehydration,
+    Session, SkillList, Tier, TokenCounter,
+};
 
 /// Decides, for one catalog and one configuration, what the model is shown.
 ///
@@ -132,6 +135,12 @@ impl Discloser {
     pub fn eager(&self) -> Tokens {
         let listed = || self.catalog.skills().filter(|skill| skill.is_for_models());
         *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + DisclosureCost::BODY_FRAME).sum())
+    }
+
+    /// Returns what a conversation must be shown again, like [`Session::rehydrate_rest`], with this configuration's
+    /// counter and advice.
+    pub fn rehydrate_rest(&self, session: &mut Session, budget: Budget, bodies: &dyn BodySource) -> Rehydration {
+        session.rehydrate_with(budget, &self.catalog, bodies, self.counter, &self.config.load_advice)
     }
 
     fn build_list(&self, style: ListStyle) -> SkillList {
@@ -318,7 +327,7 @@ impl Discloser {
     /// Makes one line that names the best matches and why.
     fn hint(&self, situation: &Situation<'_>, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> TurnText {
         let most = if self.config.max_skills == 0 { MAX_NAMES } else { self.config.max_skills.min(MAX_NAMES) };
-        let text = hint_line(sure.iter().take(most).map(|(hit, _)| *hit));
+        let text = hint_with(sure.iter().take(most).map(|(hit, _)| *hit), &self.config.load_advice.one);
         let decide = |(rank, (hit, _)): (usize, &(&Hit, &Skill))| {
             let (decision, why) = match rank {
                 _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
@@ -390,8 +399,13 @@ pub(crate) fn breadcrumb(census: Census) -> String {
 /// assert_eq!(hint_line([&hit]), "[Skills that may fit: pdf. `load_skill` gives one by its id.]");
 /// ```
 pub fn hint_line<'h>(hits: impl IntoIterator<Item = &'h Hit>) -> String {
+    hint_with(hits, &LoadAdvice::default().one)
+}
+
+/// Like [`hint_line`], with `advice` on how to load one.
+pub(crate) fn hint_with<'h>(hits: impl IntoIterator<Item = &'h Hit>, advice: &str) -> String {
     let named: Vec<String> = hits.into_iter().map(name_with_reason).collect();
-    format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "))
+    format!("[Skills that may fit: {}. {advice}]", named.join(", "))
 }
 
 /// The number of characters of a message that a hint repeats as the reason for a skill.

@@ -10,7 +10,7 @@ use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::Hit;
 
-use crate::budget::{Allotment, Fragment, RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
+use crate::budget::{Allotment, Fragment, RemainingBudget};
 use crate::discloser::{Discloser, TurnText, disclosed};
 use crate::files::files_line;
 use crate::names::sentence;
@@ -99,7 +99,7 @@ impl<'a> Documentation<'a> {
         rest: &[(&Hit, &Skill)],
     ) -> Vec<Option<Allotment<'c>>> {
         let counter = self.discloser.counter;
-        let budget = self.discloser.config.budget();
+        let (budget, advice) = (self.discloser.config.budget(), &self.discloser.config.load_advice);
         let mut purse = RemainingBudget::new(&budget, &self.discloser.memo);
         // The tokens that are free for headings and lines that name skills. Beyond it they are paid from the budget.
         let lost = candidates.iter().any(|one| one.body.is_err() || !one.listed);
@@ -137,10 +137,10 @@ impl<'a> Documentation<'a> {
             if one.known.is_none() {
                 pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
             }
-            let rest = if one.listed { loadable_rest(one.skill.name()) } else { UNLOADABLE_REST.to_owned() };
+            let rest = advice.rest_of(one.skill);
             let known = one.known.map_or(&[][..], |known| &known.parts);
-            let part = if one.listed { loadable_part(one.skill.name()) } else { UNLOADABLE_REST.to_owned() };
-            let wish = PartsWish { message: self.situation.message, known, rest: &part, wanted: &[] };
+            let part = advice.part_of(one.skill);
+            let wish = PartsWish { message: self.situation.message, known, rest: &part, ..PartsWish::default() };
             let line = self.files_line(one, &purse);
             let mut share = match &line {
                 Some(line) => purse.serve_with_line(at, &rest, fragments[at].text, &wish, line),
@@ -168,7 +168,8 @@ impl<'a> Documentation<'a> {
     /// Returns the line that names files of a skill which fit the message, if its body is over the limit.
     fn files_line(&self, one: &BodyCandidate<'_>, purse: &RemainingBudget<'_>) -> Option<String> {
         let body = one.body.as_deref().ok().filter(|body| one.listed && purse.is_over(body))?;
-        files_line(one.skill, body, self.situation.message, self.situation.bodies)
+        let advice = self.discloser.config.load_advice.file_of(one.skill);
+        files_line(one.skill, body, self.situation.message, self.situation.bodies, &advice)
     }
 
     fn report(one: &BodyCandidate<'_>, share: Option<&Allotment<'_>>) -> DisclosedSkill {
@@ -235,7 +236,7 @@ impl<'a> Documentation<'a> {
         let omitted = candidates.iter().zip(skills).filter(|(_, skill)| skill.decision == Decision::Omitted);
         let omitted = omitted.map(|(one, _)| (one.skill.name(), one.listed && one.body.is_ok()));
         let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), skill.is_for_models())));
-        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable_rest)| *loadable_rest);
+        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, is_loadable)| *is_loadable);
         let names = |some: Vec<(&'n str, bool)>| -> Vec<&'n str> { some.into_iter().map(|(name, _)| name).collect() };
         let (left, lost) = (names(left), names(lost));
         let total = if all { left.len() } else { left.len() + self.beyond };
@@ -257,7 +258,8 @@ impl<'a> Documentation<'a> {
                 (false, 0) => "Matching, but left out to save space",
                 (false, _) => "Matching, too, but not shown",
             };
-            let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");
+            let advice = &self.discloser.config.load_advice.one;
+            let say = |list: &str| format!("\n{what}: {list}. {advice}\n");
             let line = sentence(&left, total, limited.then_some(Tokens(free)), counter, say);
             used = used + counter.count(&line);
             text.push_str(&line);

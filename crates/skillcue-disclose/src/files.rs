@@ -15,8 +15,15 @@ const MAX_NAMED: usize = 3;
 /// A file that scores less than this share of the best one is not named.
 const MIN_SHARE: f32 = 0.3;
 
-/// Returns a line that names the files a body points to and that fit the message; `None`, if there are none.
-pub(crate) fn files_line(skill: &Skill, body: &str, message: &str, bodies: &dyn BodySource) -> Option<String> {
+/// Returns a line that names the files a body points to and that fit the message, and `advice` on how to read one;
+/// `None`, if there are none.
+pub(crate) fn files_line(
+    skill: &Skill,
+    body: &str,
+    message: &str,
+    bodies: &dyn BodySource,
+    advice: &str,
+) -> Option<String> {
     if message.is_empty() {
         return None;
     }
@@ -43,7 +50,7 @@ pub(crate) fn files_line(skill: &Skill, body: &str, message: &str, bodies: &dyn 
         let tokens = Tokens::bytes4(usize::try_from(head.bytes).unwrap_or(usize::MAX));
         let _ = write!(line, "{comma}{path} ({} bytes, about {} tokens)", head.bytes, tokens.0);
     }
-    line.push_str(". read_skill_file gives one.]");
+    let _ = write!(line, ". {advice}]");
     Some(line)
 }
 

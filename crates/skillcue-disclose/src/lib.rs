@@ -16,6 +16,7 @@
 //! Out of scope: this crate reads no file (bodies come through [`BodySource`]), looks at no clock, and does not match
 //! messages (`skillcue-select` does). Equal input gives equal bytes.
 
+mod advice;
 mod budget;
 mod config;
 mod counter;
@@ -29,21 +30,24 @@ mod name_groups;
 mod names;
 mod parts;
 mod report;
+mod rest;
 mod session;
 mod shortlist;
 mod situation;
 mod skill_list;
 
+pub use advice::LoadAdvice;
 pub use budget::{Allotment, Budget, Fragment};
 pub use config::{DiscloseConfig, DiscloseConfigError, Fallback, Policy, UnknownWord};
 #[cfg(feature = "exact-tokens")]
 pub use counter::O200k;
-pub use counter::{Bytes4, Counter, CounterError, Segment, TokenCounter};
+pub use counter::{Bytes4, Characters4, Counter, CounterError, Segment, TokenCounter};
 pub use cut::{Cut, cut};
 pub use discloser::{Discloser, hint_line};
 pub use documentation::DOCUMENTATION_HEADING;
 pub use parts::shorten_for;
 pub use report::{Decision, DisclosedSkill, Disclosure, DisclosureCost, ListOmissions, NameSample, Tier};
+pub use rest::rest_for;
 pub use session::{
     Inclusion, LeaveReason, MAX_REMEMBERED, RehydratedSkill, Rehydration, Session, SessionError, SessionSkill,
     ShownForm,

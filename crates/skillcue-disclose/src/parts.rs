@@ -12,13 +12,15 @@ use skillcue_load::{Heading, Outline};
 use skillcue_select::{SectionText, section_scores};
 
 use crate::TokenCounter;
-use crate::budget::loadable_part;
+use crate::advice::loadable_part;
 use crate::cut::{Cut, Fence, LinesWithEnds, body_start, cut};
 
 /// A section that scores less than this share of the best one is left out, even if there is room.
 const MIN_SHARE: f32 = 0.2;
 /// A section of over this share of the limit is divided at blank lines.
 const MAX_SHARE: usize = 3;
+/// The fewest parts of which some can be chosen.
+const MIN_PARTS: usize = 3;
 /// How many sections a line names in place of what is left out.
 const MAX_NAMED: usize = 6;
 /// How often a part is tried in the room that is left at the end.
@@ -64,16 +66,20 @@ struct BodyParts<'t> {
 /// assert!(part.tokens <= Tokens(60));
 /// ```
 pub fn shorten_for(message: &str, text: &str, limit: Tokens, name: &str, counter: &dyn TokenCounter) -> Option<Cut> {
-    let tokens = counter.count(text);
-    if tokens <= limit {
-        let parts = std::iter::once(0..text.len()).collect();
-        return Some(Cut { text: text.to_owned(), tokens, shown: text.len(), parts });
+    if counter.count(text) <= limit {
+        return Some(whole(text, counter));
     }
     let wish = PartsWish { message, rest: &loadable_part(name), ..PartsWish::default() };
     match fitting_parts(text, &wish, limit, counter) {
         FittingParts::Shown(parts) => Some(parts),
         FittingParts::Known | FittingParts::Undivided => cut(text, limit, name, counter),
     }
+}
+
+/// Returns a text as a cut that leaves nothing out.
+pub(crate) fn whole(text: &str, counter: &dyn TokenCounter) -> Cut {
+    let parts = std::iter::once(0..text.len()).collect();
+    Cut { text: text.to_owned(), tokens: counter.count(text), shown: text.len(), parts }
 }
 
 /// The wishes that decide which parts of a text are shown.
@@ -87,6 +93,8 @@ pub(crate) struct PartsWish<'a> {
     pub(crate) wanted: &'a [Range<usize>],
     /// The sentence about how to get the rest.
     pub(crate) rest: &'a str,
+    /// Whether parts that fit little are shown, too, as long as there is room.
+    pub(crate) all: bool,
 }
 
 /// The parts of a text that fit a message.
@@ -122,7 +130,7 @@ pub(crate) fn fitting_parts(
 ) -> FittingParts {
     let rest = wish.rest;
     let body = BodyParts::of(text, wish, limit, counter);
-    if body.parts.len() < 3 {
+    if body.parts.len() < MIN_PARTS && (wish.known.is_empty() || !wish.all) {
         return FittingParts::Undivided;
     }
     let is_wanted = |part: &BodyPart| f32::from(u8::from(within(wish.wanted, &part.range)));
@@ -131,11 +139,11 @@ pub(crate) fn fitting_parts(
         _ => body.parts.iter().map(is_wanted).collect(),
     };
     let best = scores.iter().copied().fold(0.0, f32::max);
-    if best == 0.0 && !wish.known.is_empty() {
+    if best == 0.0 && !wish.known.is_empty() && !wish.all {
         return FittingParts::Known;
     }
-    let mut order: Vec<usize> =
-        (0..body.parts.len()).filter(|at| best == 0.0 || scores[*at] >= MIN_SHARE * best).collect();
+    let least = if wish.all { 0.0 } else { MIN_SHARE * best };
+    let mut order: Vec<usize> = (0..body.parts.len()).filter(|at| scores[*at] >= least).collect();
     order.retain(|at| !body.parts[*at].known);
     if best > 0.0 {
         order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
@@ -165,7 +173,7 @@ pub(crate) fn fitting_parts(
     }
     if best == 0.0 && added.is_empty() {
         // Then the beginning of the first section says more than none.
-        return FittingParts::Undivided;
+        return if body.is_known() { FittingParts::Known } else { FittingParts::Undivided };
     }
     // With the lines between them fewer may fit: the most that do, by halves. None at all fits, which is known.
     let (mut fits, mut over) = (0, added.len() + 1);
@@ -199,7 +207,7 @@ pub(crate) fn fitting_parts(
     let is_text = |(chosen, part): (&bool, &BodyPart)| *chosen && !text[part.range.clone()].trim().is_empty();
     if chosen.iter().zip(&body.parts).any(is_text) {
         FittingParts::Shown(shown)
-    } else if wish.known.is_empty() {
+    } else if wish.known.is_empty() || wish.all && !body.is_known() {
         FittingParts::Undivided
     } else {
         FittingParts::Known
@@ -242,7 +250,52 @@ impl<'t> BodyParts<'t> {
             }
         }
         let above = headings_above(outline.headings());
-        BodyParts { text, outline, parts, above, costs }
+        let mut body = BodyParts { text, outline, parts, above, costs };
+        // A text that cannot be divided is shown from its beginning on.
+        if wish.all || body.parts.len() >= MIN_PARTS {
+            body.split_at_known(wish, counter);
+        }
+        body
+    }
+
+    /// Divides parts of which a piece is in context already: the text may have been divided by another limit then.
+    fn split_at_known(&mut self, wish: &PartsWish<'_>, counter: &dyn TokenCounter) {
+        let edges = |part: &BodyPart| -> Vec<usize> {
+            let inside = |edge: &usize| part.range.start < *edge && *edge < part.range.end;
+            let edges = wish.known.iter().flat_map(|known| [known.start, known.end]);
+            let mut edges: Vec<usize> = edges.filter(inside).filter(|edge| self.text.is_char_boundary(*edge)).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            edges
+        };
+        let splits: Vec<Vec<usize>> = self.parts.iter().map(edges).collect();
+        if splits.iter().all(Vec::is_empty) {
+            return;
+        }
+        let whole = std::mem::take(&mut self.parts).into_iter().zip(std::mem::take(&mut self.costs)).zip(splits);
+        for ((part, cost), edges) in whole {
+            if edges.is_empty() {
+                self.parts.push(part);
+                self.costs.push(cost);
+                continue;
+            }
+            let starts = [part.range.start].into_iter().chain(edges.iter().copied());
+            for (start, end) in starts.zip(edges.iter().copied().chain([part.range.end])) {
+                let first = part.first && start == part.range.start;
+                self.costs.push(counter.count(&self.text[start..end]));
+                self.parts.push(BodyPart {
+                    range: start..end,
+                    first,
+                    known: wish.knows(&(start..end)),
+                    ..part.clone()
+                });
+            }
+        }
+    }
+
+    /// Returns whether all of it is in context already, but for blank lines.
+    fn is_known(&self) -> bool {
+        self.parts.iter().all(|part| part.known || self.text[part.range.clone()].trim().is_empty())
     }
 
     fn heading(&self, part: &BodyPart) -> Option<&Heading> {
@@ -291,8 +344,11 @@ impl<'t> BodyParts<'t> {
             if let Some(heading) = part.heading {
                 written[heading] = true;
             }
-            out.push_str(self.text[part.range.clone()].trim_end());
-            out.push_str("\n\n");
+            let own = self.text[part.range.clone()].trim_end();
+            if !own.is_empty() {
+                out.push_str(own);
+                out.push_str("\n\n");
+            }
             match parts.last_mut() {
                 Some(last) if last.end == part.range.start => last.end = part.range.end,
                 _ => parts.push(part.range.clone()),
@@ -301,7 +357,11 @@ impl<'t> BodyParts<'t> {
         self.close_gap(&mut gap, &mut out);
         let sections = |is: &dyn Fn(usize) -> bool| (0..chosen.len()).filter(|at| is(*at)).count();
         let (kept, all) = (sections(&|at| chosen[at] || self.parts[at].known), chosen.len());
-        let _ = write!(out, "[Shortened: {kept} of {all} parts shown. {rest}]");
+        if kept < all || self.parts.iter().all(|part| !part.known) {
+            let _ = write!(out, "[Shortened: {kept} of {all} parts shown. {rest}]");
+        } else {
+            out.truncate(out.trim_end().len());
+        }
         let tokens = counter.count(&out);
         let shown = parts.iter().map(ExactSizeIterator::len).sum();
         Cut { text: out, tokens, shown, parts }

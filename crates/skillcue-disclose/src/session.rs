@@ -234,15 +234,28 @@ impl Session {
     /// Returns whether a part of a skill's text is in context, with these arguments. `content` is the whole text without
     /// them, as it is now: a text that has changed since is not in context.
     pub fn shows(&self, address: &str, arguments: &str, content: &str, part: Range<usize>) -> bool {
-        let Some(known) = self.in_context(address).filter(|known| known.digest == digest(content)) else {
-            return false;
-        };
         // The blank lines after a section may be missing.
         let text = content.get(part.clone()).unwrap_or_default();
         let end = part.start + text.trim_end().len();
         let covers = |shown: &Range<usize>| shown.start <= part.start && end <= shown.end;
+        self.parts_shown(address, arguments, content).iter().any(covers)
+    }
+
+    /// Returns the ranges of a skill's text that are in context, with these arguments. `content` is the whole text without
+    /// them, as it is now: of a text that has changed since, none are.
+    ///
+    /// ```
+    /// use skillcue_disclose::Session;
+    ///
+    /// let mut session = Session::default();
+    /// session.record_part("pdf", "", "# Read\n\nUse it.\n", 0..8);
+    /// assert_eq!(session.parts_shown("pdf", "", "# Read\n\nUse it.\n"), [0..8]);
+    /// ```
+    pub fn parts_shown(&self, address: &str, arguments: &str, content: &str) -> Vec<Range<usize>> {
+        let known = self.in_context(address).filter(|known| known.digest == digest(content));
         let arguments = digest(&remembered_arguments(arguments));
-        known.forms_in_context().iter().any(|form| form.arguments == arguments && form.parts.iter().any(covers))
+        let forms = known.map(SessionSkill::forms_in_context).unwrap_or_default();
+        forms.into_iter().filter(|form| form.arguments == arguments).flat_map(|form| form.parts).collect()
     }
 
     /// Records that the host has dropped the texts of these skills from its context. They are still remembered, and can
@@ -276,6 +289,11 @@ impl Session {
     pub fn unloaded(&mut self, name: &str) {
         let is_named = |skill: &&mut SessionSkill| skill.address == name || skill.name == name;
         self.skills.iter_mut().filter(is_named).for_each(|skill| skill.leave(LeaveReason::Unloaded));
+    }
+
+    /// Records that a turn begins which nothing is disclosed for.
+    pub fn begin_turn(&mut self) {
+        self.turn = self.turn.saturating_add(1);
     }
 
     /// Records, at the end of a turn, that the skills have left whose lifecycle has ended, and returns their addresses.

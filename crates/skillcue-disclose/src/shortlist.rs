@@ -4,7 +4,7 @@ use skillcue_catalog::Skill;
 use skillcue_format::Tokens;
 use skillcue_select::{Grade, Hit};
 
-use crate::discloser::{Discloser, TurnText, breadcrumb, disclosed, hint_line};
+use crate::discloser::{Discloser, TurnText, breadcrumb, disclosed, hint_with};
 use crate::documentation::MAX_FREE_OVERHEAD;
 use crate::report::DisclosedSkill;
 use crate::session::digest;
@@ -108,7 +108,7 @@ impl<'a> Shortlist<'a> {
     pub(crate) fn hint(&self, unsure: &[(&Hit, &Skill)]) -> TurnText {
         let named: Vec<(&Hit, Tokens)> =
             self.candidates.iter().take(MAX_NAMED).map(|(hit, _)| (*hit, Tokens(0))).collect();
-        let text = hint_line(named.iter().map(|(hit, _)| *hit));
+        let text = hint_with(named.iter().map(|(hit, _)| *hit), &self.discloser.config.load_advice.one);
         TurnText { tier: Tier::Shortlist, text, skills: self.report(unsure, &named), overhead: None }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Shortlist<'a> {
     pub(crate) fn write(&self, unsure: &[(&Hit, &Skill)]) -> TurnText {
         let (counter, style) = (self.discloser.counter, ListStyle::Registry);
         let limit = counter.reserve(MAX_SHORTLIST);
-        let advice = format!("\n{}", self.discloser.config.load_advice);
+        let advice = format!("\n{}", self.discloser.config.load_advice.names);
         let frame = counter.count_64ths(SHORTLIST_HEADING) + counter.count_64ths(&advice);
         let mut aim = limit.0 * 64;
         loop {

@@ -5,6 +5,8 @@
 mod counters;
 #[path = "disclose/engine.rs"]
 mod engine;
+#[path = "disclose/gaps.rs"]
+mod gaps;
 #[path = "disclose/house.rs"]
 mod house;
 #[path = "disclose/parts.rs"]

@@ -43,18 +43,6 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    pub(crate) fn new(
-        exit_code: Option<i32>,
-        signal: Option<i32>,
-        stdout: Vec<u8>,
-        stderr: Vec<u8>,
-        truncated: bool,
-        duration: Duration,
-        sandbox: SandboxReport,
-    ) -> RunResult {
-        RunResult { exit_code, signal, stdout, stderr, truncated, duration, sandboxed: sandbox.sandboxed, sandbox }
-    }
-
     /// Returns standard output as text.
     pub fn stdout_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stdout)

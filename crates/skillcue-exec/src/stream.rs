@@ -133,8 +133,10 @@ impl ScriptRun<'_> {
         duration: Duration,
     ) -> Result<RunResult, RunError> {
         let CollectedOutput { stdout, stderr, truncated } = output;
-        let report = child.report().clone();
-        let result = Box::new(RunResult::new(ended.code, ended.signal, stdout, stderr, truncated, duration, report));
+        let (exit_code, signal, sandbox) = (ended.code, ended.signal, child.report().clone());
+        let sandboxed = sandbox.sandboxed;
+        let result = RunResult { exit_code, signal, stdout, stderr, truncated, duration, sandboxed, sandbox };
+        let result = Box::new(result);
         let bounds = &self.limits.bounds;
         match (stop, ended.reason) {
             _ if truncated => Err(RunError::OutputTruncated { limit: self.limits.output, result }),

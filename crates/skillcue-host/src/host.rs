@@ -26,6 +26,8 @@ pub struct HostOverrides {
     pub isolated: bool,
     /// Whether the index cache is neither read nor written.
     pub no_cache: bool,
+    /// Whether the bundled skills are left out. They show people what skills are; in other agents they only cost tokens.
+    pub no_bundled: bool,
     /// The gate that answers whether projects, servers' skills, scripts and toolsets are allowed, if not the user's own
     /// [`ConsentStore`].
     pub consent: Option<Arc<dyn ConsentGate>>,
@@ -183,33 +185,53 @@ impl Host {
         if let Some(skills) = self.skills.get() {
             return Ok(skills);
         }
-        let (environment, settings, programs) = (&self.environment, self.settings()?, self.programs()?);
-        let mut builder = Skillcue::builder()
-            .tools(Arc::new(programs.script_tools()))
-            .tools(Arc::new(programs.toolset_tools()))
-            .roots(settings.roots.iter().cloned())
-            .search_path(environment.path.clone())
-            .setup_by(settings.setup(environment, self.is_isolated()))
-            .loader(settings.loader.clone())
-            .disclosure(settings.disclose.config())
-            .mode(settings.disclose.mode.unwrap_or_default());
+        let programs = self.programs()?;
+        let mut builder =
+            self.local_builder()?.tools(Arc::new(programs.script_tools())).tools(Arc::new(programs.toolset_tools()));
         if let Some(model) = self.sentence_model() {
             builder = builder.sentence_model(model);
         }
         for server in self.servers()?.map(Servers::remotes).unwrap_or_default() {
             builder = builder.remote(server);
         }
+        let skills = Arc::new(build(shape(builder))?);
+        Ok(self.skills.get_or_init(|| skills))
+    }
+
+    /// Like [`skills_with`](Host::skills_with), with the skills on this machine alone, to be shown and not run: no servers,
+    /// no programs, no sentence model. For a process that answers once and must be quick.
+    ///
+    /// ```
+    /// use skillcue_host::{Environment, Host, HostOverrides};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
+    /// let overrides = HostOverrides { no_bundled: true, ..HostOverrides::default() };
+    /// let host = Host::open(Environment::new(cwd, variables)?, overrides);
+    /// assert!(host.local_skills_with(|builder| builder)?.catalog().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn local_skills_with(&self, shape: impl FnOnce(Builder) -> Builder) -> Result<Skillcue, HostError> {
+        build(shape(self.local_builder()?))
+    }
+
+    /// Returns a builder for the skills on this machine.
+    fn local_builder(&self) -> Result<Builder, HostError> {
+        let (environment, settings) = (&self.environment, self.settings()?);
+        let mut builder = Skillcue::builder()
+            .roots(settings.roots.iter().cloned())
+            .search_path(environment.path.clone())
+            .setup_by(settings.setup(environment, self.is_isolated()))
+            .loader(settings.loader.clone())
+            .disclosure(settings.disclose.config())
+            .mode(settings.disclose.mode.unwrap_or_default());
         if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }
         if let Some(checkout) = environment.checkout() {
             builder = builder.checkout(checkout);
         }
-        let built = shape(builder).build().map_err(|error| {
-            HostError::usage(error.code(), error.to_string()).help("correct it in [disclose] of skillcue.toml")
-        });
-        let skills = Arc::new(built?);
-        Ok(self.skills.get_or_init(|| skills))
+        Ok(builder)
     }
 
     /// Returns the skills, if they were looked for already.
@@ -263,4 +285,11 @@ impl Host {
             programs.end();
         }
     }
+}
+
+/// Looks for skills.
+fn build(builder: Builder) -> Result<Skillcue, HostError> {
+    builder.build().map_err(|error| {
+        HostError::usage(error.code(), error.to_string()).help("correct it in [disclose] of skillcue.toml")
+    })
 }

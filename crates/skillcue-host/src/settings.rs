@@ -99,7 +99,7 @@ impl Settings {
         settings.named_dirs(options, environment)?;
         let config = settings.configure(options, environment, isolated)?;
         if !isolated {
-            settings.usual_places(environment);
+            settings.usual_places(environment, options);
         }
         let all = switches(&config);
         settings.by_files = match settings.by_user.take() {
@@ -271,7 +271,7 @@ impl Settings {
     }
 
     /// Adds the places where skills usually are.
-    fn usual_places(&mut self, environment: &Environment) {
+    fn usual_places(&mut self, environment: &Environment, options: &HostOverrides) {
         let user = environment.home.as_deref().map(skillcue::catalog::user_roots).unwrap_or_default();
         if let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) {
             let roots = skillcue::catalog::project_roots(cwd, project);
@@ -284,6 +284,9 @@ impl Settings {
         self.diagnostics.append(&mut further.diagnostics);
         self.notices.append(&mut further.notices);
         self.further = Some(further);
+        if options.no_bundled {
+            return;
+        }
         match bundled::unpack(environment) {
             Ok(root) => self.roots.push(SkillRoot::new(root, Source::Bundled)),
             Err(error) => self.notices.push(

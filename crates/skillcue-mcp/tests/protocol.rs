@@ -61,6 +61,26 @@ async fn a_catalog_too_large_to_list_is_announced_by_its_number() {
     assert!(instructions.len() < 500);
 }
 
+/// Claude Code cuts longer instructions in the middle of an entry. H-4
+#[tokio::test]
+async fn instructions_are_whole_entries_below_4096_characters_or_short() {
+    for (count, description) in [(3, 200), (10, 400), (30, 60), (100, 300), (1_000, 300)] {
+        let tmp = tempfile::tempdir().unwrap();
+        for at in 0..count {
+            let text = format!("---\nname: skill-{at:04}\ndescription: {}\n---\n", "é ".repeat(description / 2));
+            write(tmp.path(), &format!("skill-{at:04}/SKILL.md"), text);
+        }
+        let mut client = Client::connect(&server(tmp.path()));
+        let result = client.request("initialize", common::initialize_params()).await;
+        let instructions = result["instructions"].as_str().unwrap();
+        assert!(instructions.chars().count() < 4_096, "{count}: {}", instructions.chars().count());
+        let listed = instructions.matches("<id>skill-").count();
+        assert!(listed == count || (listed == 0 && instructions.starts_with(&format!("[{count} skills available]"))));
+        assert_eq!(listed, instructions.matches("</skill>").count(), "whole entries");
+        assert_eq!(listed == count, count == 3, "{count}: {listed} listed");
+    }
+}
+
 #[tokio::test]
 async fn tools_are_listed_and_called() {
     let tmp = skills();
@@ -350,13 +370,10 @@ async fn an_entry_follows_its_files() {
     write(tmp.path(), "pdf/SKILL.md", "---\nname: pdf\ndescription: Newer.\n---\n");
     let after = client.request("skills/get", uri).await;
     assert_eq!(after["skill"]["frontmatter"]["description"], "Newer.");
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("/etc/passwd", tmp.path().join("pdf/out")).unwrap();
-        let error = client.refused("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
-        let said = "\"out\" is a link that leads out of the skill";
-        assert!(error["message"].as_str().unwrap().contains(said), "{error}");
-    }
+    std::os::unix::fs::symlink("/etc/passwd", tmp.path().join("pdf/out")).unwrap();
+    let error = client.refused("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
+    let said = "\"out\" is a link that leads out of the skill";
+    assert!(error["message"].as_str().unwrap().contains(said), "{error}");
 }
 
 #[tokio::test]
@@ -639,7 +656,7 @@ impl ToolProvider for Odd {
             name,
             arguments: String::new(),
             content: "".into(),
-            part: 0..0,
+            parts: vec![0..0],
             files,
             is_known: false,
         });

@@ -114,6 +114,7 @@ impl InstallCandidate {
             skills,
             digest,
             installed: Some(now),
+            links: Vec::new(),
             other: BTreeMap::new(),
         };
         Ok(InstallCandidate { _staging: staging.clone(), dir, name, entry, tree, findings })

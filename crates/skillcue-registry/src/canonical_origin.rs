@@ -57,6 +57,7 @@ mod tests {
             skills: Vec::new(),
             digest,
             installed,
+            links: Vec::new(),
             other,
         }
     }

@@ -16,7 +16,11 @@ enum DiffLine<'t> {
 }
 
 /// Returns the differences between two texts as a unified diff, without file names. Empty if there are none.
-pub(crate) fn unified(old: &str, new: &str) -> String {
+///
+/// ```
+/// assert_eq!(skillcue_registry::unified("a\n", "b\n"), "@@ -1,1 +1,1 @@\n-a\n+b\n");
+/// ```
+pub fn unified(old: &str, new: &str) -> String {
     let lines = compare(&old.split_inclusive('\n').collect::<Vec<_>>(), &new.split_inclusive('\n').collect::<Vec<_>>());
     let mut shown = vec![false; lines.len()];
     for (at, line) in lines.iter().enumerate() {

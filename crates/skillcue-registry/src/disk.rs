@@ -30,32 +30,22 @@ pub struct DiskStep<'p> {
 }
 
 /// A hook that is called before each change. An error is returned as if the system call had failed with it.
-pub trait Seam: Send + Sync {
-    /// Called before the change happens.
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()>;
-}
+type Seam = dyn Fn(DiskStep<'_>) -> io::Result<()> + Send + Sync;
 
 /// The disk. [`Disk::default`] is the real one; [`Disk::with_seam`] calls a hook before each change.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use skillcue_registry::{Disk, Seam, DiskStep};
+/// use skillcue_registry::Disk;
 ///
-/// struct Full;
-/// impl Seam for Full {
-///     fn before(&self, _: DiskStep<'_>) -> std::io::Result<()> {
-///         Err(std::io::ErrorKind::StorageFull.into())
-///     }
-/// }
 /// let dir = tempfile::tempdir()?;
-/// let disk = Disk::with_seam(Arc::new(Full));
+/// let disk = Disk::with_seam(|_| Err(std::io::ErrorKind::StorageFull.into()));
 /// assert!(disk.write(&dir.path().join("a"), b"text", 0o644).is_err());
 /// Disk::default().write(&dir.path().join("a"), b"text", 0o644)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Disk {
-    seam: Option<Arc<dyn Seam>>,
+    seam: Option<Arc<Seam>>,
     /// Below it no link is followed.
     root: Option<PathBuf>,
 }
@@ -68,8 +58,8 @@ impl fmt::Debug for Disk {
 
 impl Disk {
     /// Returns the disk with a hook that is called before each change.
-    pub fn with_seam(seam: Arc<dyn Seam>) -> Disk {
-        Disk { seam: Some(seam), root: None }
+    pub fn with_seam(seam: impl Fn(DiskStep<'_>) -> io::Result<()> + Send + Sync + 'static) -> Disk {
+        Disk { seam: Some(Arc::new(seam)), root: None }
     }
 
     /// Returns this disk so that no link is followed below a directory, whatever another process puts there meanwhile.
@@ -83,7 +73,7 @@ impl Disk {
     }
 
     fn step(&self, call: &'static str, path: &Path) -> io::Result<()> {
-        self.seam.as_ref().map_or(Ok(()), |seam| seam.before(DiskStep { call, path }))
+        self.seam.as_ref().map_or(Ok(()), |seam| seam(DiskStep { call, path }))
     }
 
     /// Makes a directory, its owner's alone.

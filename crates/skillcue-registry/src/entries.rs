@@ -13,6 +13,7 @@ use skillcue_catalog::{ContentId, Leaves};
 use skillcue_format::{Diagnostic, Severity};
 
 use crate::InstallableKind;
+use crate::links::SkillLink;
 use crate::location::{LOCK, REGISTRY};
 use crate::tree;
 
@@ -52,6 +53,9 @@ pub struct InstalledItem {
     /// When it was installed or updated, as RFC 3339 writes it. Not known if the registry had to be rebuilt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed: Option<String>,
+    /// Links in the folders of other agents that lead to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<SkillLink>,
     /// Fields that other versions of this program have written.
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
@@ -135,8 +139,8 @@ impl LockPin {
     /// Returns the registry's entry for it.
     pub(crate) fn installed(&self) -> InstalledItem {
         let LockPin { kind, source, at, commit, version, skills, digest, .. } = self.clone();
-        let other = BTreeMap::new();
-        InstalledItem { kind, origin: source, at, commit, version, skills, digest, installed: None, other }
+        let (installed, links, other) = (None, Vec::new(), BTreeMap::new());
+        InstalledItem { kind, origin: source, at, commit, version, skills, digest, installed, links, other }
     }
 }
 

@@ -45,6 +45,22 @@ pub enum RegistryError {
         /// The file.
         path: PathBuf,
     },
+    /// Something else is where a link to an installed skill should be.
+    #[error("{} is there already, and is not ours", shown_path(path))]
+    #[info(code = "in_the_way", hint = "it is left as it is; move it elsewhere, then link again")]
+    LinkInTheWay {
+        /// The path of the link.
+        path: PathBuf,
+    },
+    /// An item that no other agent can be shown by a link: a plugin, or a skill that is off.
+    #[error("{} cannot be linked: {why}", Shown(name))]
+    #[info(code = "not_linkable")]
+    NotLinkable {
+        /// Its name.
+        name: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// A link, or a file, where a directory should be.
     #[error("{} is a link or a file, not a directory", shown_path(path))]
     #[info(hint = "the registry follows no links: nothing outside it may be changed; put a directory there")]

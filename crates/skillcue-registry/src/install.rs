@@ -39,8 +39,6 @@ pub struct InstallOptions<'o> {
     pub allow_findings: bool,
     /// The audit that looks for such findings.
     pub auditor: &'o Auditor<'o>,
-    /// Called at each step with the item's name.
-    pub on_step: Option<&'o InstallProgress<'o>>,
 }
 
 impl std::fmt::Debug for InstallOptions<'_> {
@@ -54,21 +52,8 @@ impl InstallOptions<'_> {
     /// Returns the careful options: off, nothing replaced, no findings.
     pub fn at(now: SystemTime) -> InstallOptions<'static> {
         let (enable, replace, allow_findings) = (false, false, false);
-        InstallOptions { now, enable, replace, allow_findings, auditor: &audit, on_step: None }
+        InstallOptions { now, enable, replace, allow_findings, auditor: &audit }
     }
-}
-
-/// A callback for each step of an item: called with its path in its origin while it is checked, its name from then on.
-pub type InstallProgress<'t> = dyn Fn(InstallStep, &str) + 't;
-
-/// A step of installing one item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum InstallStep {
-    /// Its files are read, hashed and audited.
-    Checking,
-    /// It is moved into place.
-    Installing,
 }
 
 /// The result of installing or updating.
@@ -118,9 +103,6 @@ impl Registry {
         let now = rfc3339_seconds(options.now);
         let mut candidates = Vec::new();
         for chosen in chosen {
-            if let Some(on_step) = options.on_step {
-                on_step(InstallStep::Checking, &chosen.at.to_string_lossy());
-            }
             candidates.push(InstallCandidate::new(staging, chosen, options.auditor, now.clone())?);
         }
         refuse_findings(&candidates, options.allow_findings)?;
@@ -132,9 +114,6 @@ impl Registry {
         let mut transaction = self.write()?;
         let mut batch = InstallBatch::new(TrashFile::new(now, TrashReason::Replaced));
         for candidate in candidates {
-            if let Some(on_step) = options.on_step {
-                on_step(InstallStep::Installing, &candidate.name);
-            }
             let was = transaction.listed.installed.get(&candidate.name).cloned();
             let same = was.as_ref().is_some_and(|was| is_same_source(was, &candidate.entry));
             if !options.replace {
@@ -222,6 +201,10 @@ impl InstallBatch {
         {
             // It is restored as it was.
             entry.installed = was.installed.clone().or(entry.installed);
+        }
+        if let Some(was) = transaction.listed.installed.get(&name).filter(|was| was.kind == entry.kind) {
+            // They lead to the place, not to the version.
+            entry.links.clone_from(&was.links);
         }
         let pinned = LockPin::new(&entry, candidate.tree.leaves.clone());
         // The lock first: a broken one is rebuilt by what the registry says now.
@@ -342,7 +325,9 @@ impl InstallBatch {
                 }
             }
         }
+        let registry = transaction.registry;
         let notes = transaction.commit(&staging, self.moves, &self.trash)?;
+        registry.refresh_copies(&self.done);
         Ok(InstallReport { done: self.done, notes })
     }
 }
@@ -372,7 +357,7 @@ pub(crate) fn settings_of(transaction: &Transaction<'_>, name: &str, kind: Insta
 }
 
 /// Copies the files of a tree, and syncs them.
-fn copy<'l>(
+pub(crate) fn copy<'l>(
     from: &Path,
     to: &Path,
     leaves: impl Iterator<Item = (&'l String, &'l Leaf)>,

@@ -67,7 +67,15 @@ impl Registry {
             return Ok(moved);
         }
         let staging = transaction.stage()?;
-        transaction.commit(&staging, moves, &trash)?;
+        // First the links: one that leads nowhere would trouble its agent. They are recorded in the trash, and come back.
+        let linked = trash.items.iter().filter_map(|(name, item)| Some((name, item.installed.as_ref()?)));
+        linked.for_each(|(name, installed)| self.take_links(name, installed));
+        if let Err(error) = transaction.commit(&staging, moves, &trash) {
+            for (name, item) in &trash.items {
+                self.make_links(name, item.installed.as_ref());
+            }
+            return Err(error);
+        }
         Ok(moved)
     }
 
@@ -144,6 +152,7 @@ impl Registry {
         let mut trash = TrashFile::new(rfc3339_seconds(now), TrashReason::Restored);
         let mut moves = Vec::new();
         let mut back = Vec::new();
+        let linked: Vec<_> = items.iter().map(|(_, name, item)| (name.clone(), item.installed.clone())).collect();
         for (id, name, item) in items {
             let source = trash::path(&self.location, &id, &name);
             if !source.symlink_metadata().is_ok_and(|found| found.is_dir()) {
@@ -173,6 +182,9 @@ impl Registry {
         }
         let staging = transaction.stage()?;
         transaction.commit(&staging, moves, &trash)?;
+        for (name, installed) in &linked {
+            self.make_links(name, installed.as_ref());
+        }
         Ok(back)
     }
 

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use skillcue_base::{ErrorInfo as _, Shown, os_message, shown_path};
-use skillcue_catalog::{FileError, SKIPPED_DIRECTORIES, SkillDir, SkillFile};
+use skillcue_catalog::{FileError, SKIPPED_DIRECTORIES, SkillDir, SkillFile, project_folders};
 use skillcue_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
 use crate::InstallOrigin;
 
-/// Directories of skills, each or their subdirectories holding one.
-const COLLECTIONS: [&str; 4] = ["skills", ".claude/skills", ".agents/skills", ".agent/skills"];
+/// The directory of the skills that a repository offers.
+const OFFERED: &str = "skills";
 /// How deep below a collection: `skills/CATEGORY/NAME`.
 const MAX_LEVELS: usize = 2;
 /// Most directories looked at.
@@ -143,7 +143,9 @@ impl Search {
     fn search_below(&mut self, base: &Path) {
         let own = self.skill(base);
         self.skill(&base.join("skill"));
-        for collection in COLLECTIONS {
+        // Each or their subdirectories hold a skill. What a repository offers to others comes before what its own agents use.
+        let used = project_folders().filter(|folder| *folder != OFFERED);
+        for collection in [OFFERED].into_iter().chain(used) {
             self.collection(&base.join(collection), MAX_LEVELS);
         }
         self.plugin(base);

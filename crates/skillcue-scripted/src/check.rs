@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+mod clients;
+
+pub(crate) use clients::foreign;
+
 /// The result of a check: nothing, or what is wrong.
 pub(crate) type CheckResult = Result<(), String>;
 

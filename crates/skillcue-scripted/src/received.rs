@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use crate::conversation::{self, ConversationContent, ConversationPart, plain, texts};
+use crate::gemini::{self, GeminiMethod};
+
 /// The API that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
@@ -9,6 +12,10 @@ pub enum Wire {
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
+    /// OpenAI's responses.
+    Responses,
+    /// Gemini's generation of content.
+    Gemini,
 }
 
 /// A request as it came in.
@@ -39,96 +46,112 @@ impl Received {
 
     /// Returns the instructions, with a blank line between them.
     pub fn system(&self) -> String {
-        match self.api {
+        let instructions = match self.api {
             Wire::OpenAi => {
                 let system = self.messages().iter().filter(|message| message["role"] == "system");
-                system.map(|message| plain(&message["content"])).collect::<Vec<_>>().join("\n\n")
+                system.map(|message| plain(&message["content"])).collect()
             }
-            Wire::Anthropic => blocks(&self.body["system"]).join("\n\n"),
-        }
+            Wire::Anthropic => texts(&self.body["system"]),
+            Wire::Responses => texts(&self.body["instructions"]),
+            Wire::Gemini => {
+                let parts = self.body["systemInstruction"]["parts"].as_array().into_iter().flatten();
+                parts.filter_map(|part| part["text"].as_str().map(str::to_owned)).collect()
+            }
+        };
+        instructions.join("\n\n")
+    }
+
+    /// Returns the parts of all messages, in order. The instructions beside the messages are not among them.
+    pub fn parts(&self) -> Vec<ConversationPart> {
+        conversation::parts(self.api, &self.body)
     }
 
     /// Returns the user's last message: context and words.
     pub fn last_user(&self) -> String {
-        let users = self.messages().iter().rev().filter(|message| message["role"] == "user");
-        users.map(|message| plain(&message["content"])).find(|text| !text.is_empty()).unwrap_or_default()
+        let said = self.texts();
+        said.into_iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text).unwrap_or_default()
     }
 
     /// Returns the text of every message, with its role, in order. Results of tools are not among them.
     pub fn texts(&self) -> Vec<(String, String)> {
-        let said = self.messages().iter().filter(|message| message["role"] == "user" || message["role"] == "assistant");
-        let said = said.map(|message| (role(message), plain(&message["content"])));
-        said.filter(|(_, text)| !text.is_empty()).collect()
+        let mut said: Vec<(usize, String, String)> = Vec::new();
+        for part in self.parts() {
+            let role = if part.role == "model" { "assistant" } else { part.role.as_str() };
+            match (part.text(), said.last_mut()) {
+                (Some("") | None, _) => {}
+                (Some(text), Some((message, _, whole))) if *message == part.message => whole.push_str(text),
+                (Some(text), _) if ["user", "assistant"].contains(&role) => {
+                    said.push((part.message, role.to_owned(), text.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        said.into_iter().map(|(_, role, text)| (role, text)).collect()
     }
 
-    /// Returns the names of the tools that are offered.
+    /// Returns the names of the tools that are offered. A tool of a namespace is `NAMESPACE/TOOL`.
     pub fn tools(&self) -> Vec<String> {
-        let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let name = |tool: &Value| match self.api {
-            Wire::OpenAi => tool["function"]["name"].as_str().unwrap_or_default().to_owned(),
-            Wire::Anthropic => tool["name"].as_str().unwrap_or_default().to_owned(),
-        };
-        tools.iter().map(name).collect()
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let names = |tools: Vec<Value>| tools.iter().map(|tool| text(&tool["name"])).collect::<Vec<_>>();
+        let tools = list(&self.body["tools"]);
+        match self.api {
+            Wire::OpenAi => tools.iter().map(|tool| text(&tool["function"]["name"])).collect(),
+            Wire::Anthropic => names(tools),
+            Wire::Responses => {
+                let name = |tool: &Value| match tool["type"].as_str() {
+                    Some("namespace") => {
+                        let namespace = text(&tool["name"]);
+                        names(list(&tool["tools"])).iter().map(|name| format!("{namespace}/{name}")).collect()
+                    }
+                    Some("function" | "custom") => vec![text(&tool["name"])],
+                    _ => vec![text(&tool["type"])],
+                };
+                tools.iter().flat_map(name).collect()
+            }
+            Wire::Gemini => tools.iter().flat_map(|tool| names(list(&tool["functionDeclarations"]))).collect(),
+        }
     }
 
     /// Returns all calls of the conversation so far, in order: id, tool, arguments.
     pub fn calls(&self) -> Vec<(String, String, Value)> {
-        let mut calls = Vec::new();
-        for message in self.messages().iter().filter(|message| message["role"] == "assistant") {
-            match self.api {
-                Wire::OpenAi => {
-                    for call in message["tool_calls"].as_array().into_iter().flatten() {
-                        let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
-                        let arguments = serde_json::from_str(arguments).unwrap_or(Value::Null);
-                        calls.push((text(&call["id"]), text(&call["function"]["name"]), arguments));
-                    }
-                }
-                Wire::Anthropic => {
-                    for block in message["content"].as_array().into_iter().flatten() {
-                        if block["type"] == "tool_use" {
-                            calls.push((text(&block["id"]), text(&block["name"]), block["input"].clone()));
-                        }
-                    }
-                }
-            }
-        }
-        calls
+        let calls = self.parts().into_iter().filter_map(|part| match part.content {
+            ConversationContent::Call { id, name, arguments } => Some((id, name, arguments)),
+            _ => None,
+        });
+        calls.collect()
     }
 
     /// Returns all results of tools in the conversation so far, in order: the call's id, and the text of the result.
     pub fn tool_results(&self) -> Vec<(String, String)> {
-        let mut results = Vec::new();
-        for message in self.messages() {
-            match self.api {
-                Wire::OpenAi if message["role"] == "tool" => {
-                    results.push((text(&message["tool_call_id"]), plain(&message["content"])));
-                }
-                Wire::OpenAi => {}
-                Wire::Anthropic => {
-                    for block in message["content"].as_array().into_iter().flatten() {
-                        if block["type"] == "tool_result" {
-                            results.push((text(&block["tool_use_id"]), plain(&block["content"])));
-                        }
-                    }
-                }
-            }
-        }
-        results
+        results(self.parts())
     }
 
-    /// Returns the results that came with the last message, which answer the last calls; none if that is the user's.
+    /// Returns the results that came after the model's last message, which answer the last calls; none if that is the
+    /// user's.
     pub fn new_results(&self) -> Vec<(String, String)> {
-        let after_calls = self.messages().iter().rposition(|message| message["role"] == "assistant");
-        let known = after_calls.map_or(0, |last| {
-            let before = Received { body: serde_json::json!({ "messages": self.messages()[..last] }), ..self.clone() };
-            before.tool_results().len()
-        });
-        self.tool_results().split_off(known)
+        let parts = self.parts();
+        let is_models = |part: &ConversationPart| {
+            matches!(part.content, ConversationContent::Call { .. }) || part.role == "assistant" || part.role == "model"
+        };
+        let last = parts.iter().rposition(is_models).map_or(0, |last| last + 1);
+        results(parts.into_iter().skip(last))
     }
 
     /// Returns whether the client asks for a stream.
     pub fn streams(&self) -> bool {
-        self.body["stream"] == true
+        match self.api {
+            Wire::Gemini => gemini::target(&self.path).is_some_and(|(_, method)| method == GeminiMethod::Stream),
+            _ => self.body["stream"] == true,
+        }
+    }
+
+    /// Returns the model that is asked.
+    pub fn model(&self) -> &str {
+        let asked = match self.api {
+            Wire::Gemini => gemini::target(&self.path).map(|(model, _)| model),
+            _ => self.body["model"].as_str(),
+        };
+        asked.unwrap_or("scripted")
     }
 
     fn messages(&self) -> &[Value] {
@@ -136,25 +159,16 @@ impl Received {
     }
 }
 
-fn role(message: &Value) -> String {
-    text(&message["role"])
+fn results(parts: impl IntoIterator<Item = ConversationPart>) -> Vec<(String, String)> {
+    let results = parts.into_iter().filter_map(|part| match part.content {
+        ConversationContent::ToolResult { id, text } => Some((id, text)),
+        _ => None,
+    });
+    results.collect()
 }
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-/// Returns the text of a content: a string, or blocks of text.
-fn plain(content: &Value) -> String {
-    content.as_str().map_or_else(|| blocks(content).concat(), str::to_owned)
-}
-
-fn blocks(content: &Value) -> Vec<String> {
-    if let Some(text) = content.as_str() {
-        return vec![text.to_owned()];
-    }
-    let texts = content.as_array().into_iter().flatten().filter(|block| block["type"] == "text");
-    texts.map(|block| text(&block["text"])).collect()
 }
 
 #[cfg(test)]
@@ -169,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_read_alike() {
+    fn all_formats_read_alike() {
         let openai = received(
             Wire::OpenAi,
             json!({
@@ -202,7 +216,40 @@ mod tests {
                 ],
             }),
         );
-        for received in [openai, anthropic] {
+        let responses = received(
+            Wire::Responses,
+            json!({
+                "instructions": "s",
+                "tools": [{"type": "function", "name": "add"}],
+                "input": [
+                    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "one"}]},
+                    {"type": "function_call", "call_id": "a", "name": "add", "arguments": "{\"x\":1}"},
+                    {"type": "function_call_output", "call_id": "a", "output": "2"},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "two"}]},
+                    {"type": "function_call", "call_id": "b", "name": "add", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "b",
+                        "output": [{"type": "input_text", "text": "3"}]},
+                ],
+            }),
+        );
+        let gemini = received(
+            Wire::Gemini,
+            json!({
+                "systemInstruction": {"parts": [{"text": "s"}]},
+                "tools": [{"functionDeclarations": [{"name": "add"}]}],
+                "contents": [
+                    {"role": "user", "parts": [{"text": "one"}]},
+                    {"role": "model", "parts": [{"functionCall": {"id": "a", "name": "add", "args": {"x": 1}}}]},
+                    {"role": "user", "parts": [
+                        {"functionResponse": {"id": "a", "name": "add", "response": {"output": "2"}}}]},
+                    {"role": "model", "parts": [{"text": "two"},
+                        {"functionCall": {"id": "b", "name": "add", "args": {}}}]},
+                    {"role": "user", "parts": [
+                        {"functionResponse": {"id": "b", "name": "add", "response": {"output": "3"}}}]},
+                ],
+            }),
+        );
+        for received in [openai, anthropic, responses, gemini] {
             assert_eq!(received.system(), "s");
             assert_eq!(received.last_user(), "one");
             assert_eq!(received.tools(), ["add"]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Wire, anthropic, openai};
+use crate::{Wire, anthropic, gemini, openai, responses};
 
 /// An answer.
 ///
@@ -217,6 +217,8 @@ impl Reply {
         match (&self.what, api) {
             (ReplyContent::ModelOutput(said), Wire::OpenAi) => openai::stream(said, model, true),
             (ReplyContent::ModelOutput(said), Wire::Anthropic) => anthropic::stream(said, model),
+            (ReplyContent::ModelOutput(said), Wire::Responses) => responses::stream(said, model),
+            (ReplyContent::ModelOutput(said), Wire::Gemini) => gemini::stream(said, model),
             (ReplyContent::Body { bytes, .. } | ReplyContent::Raw(bytes), _) => vec![bytes.clone()],
             (ReplyContent::Status { status, message }, _) => vec![error(api, *status, message.as_deref()).into_bytes()],
             (ReplyContent::Nothing, _) => Vec::new(),
@@ -227,7 +229,8 @@ impl Reply {
 /// Returns an error in the format of the API.
 pub(crate) fn error(api: Wire, status: u16, message: Option<&str>) -> String {
     match api {
-        Wire::OpenAi => openai::error(status, message),
+        Wire::OpenAi | Wire::Responses => openai::error(status, message),
+        Wire::Gemini => gemini::error(status, message),
         Wire::Anthropic => anthropic::error(status, message),
     }
 }

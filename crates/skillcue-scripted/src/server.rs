@@ -8,11 +8,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::http::{self, Framing, Head};
 use crate::reply::{self, ReplyContent};
-use crate::{Received, Reply, Wire, anthropic, check, openai};
+use crate::route::{self, RequestRules};
+use crate::{Received, Reply, Wire, anthropic, gemini, openai, responses};
 
 type ReplyScript = dyn Fn(&Received) -> Reply + Send + Sync;
 
@@ -29,6 +30,7 @@ pub struct Server {
 struct ScriptedState {
     script: Box<ReplyScript>,
     key: Option<String>,
+    rules: RequestRules,
     state: Mutex<ServerLog>,
     changed: Condvar,
 }
@@ -67,7 +69,17 @@ impl Server {
     ///
     /// If there is no free port.
     pub fn start(script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Server {
-        Server::begin(None, Box::new(script))
+        Server::begin(None, RequestRules::Ours, Box::new(script))
+    }
+
+    /// Starts a server for programs of others. They use more fields and roles than ours do, so only what a request means
+    /// is checked: that it has a model and messages, that names of tools differ, and that results answer calls.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free port.
+    pub fn for_clients(script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Server {
+        Server::begin(None, RequestRules::Clients, Box::new(script))
     }
 
     /// Starts a server that answers 401 to requests without this key.
@@ -76,14 +88,14 @@ impl Server {
     ///
     /// If there is no free port.
     pub fn with_key(key: impl Into<String>, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Server {
-        Server::begin(Some(key.into()), Box::new(script))
+        Server::begin(Some(key.into()), RequestRules::Ours, Box::new(script))
     }
 
     #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-    fn begin(key: Option<String>, script: Box<ReplyScript>) -> Server {
+    fn begin(key: Option<String>, rules: RequestRules, script: Box<ReplyScript>) -> Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(ScriptedState { script, key, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(ScriptedState { script, key, rules, state: Mutex::default(), changed: Condvar::new() });
         let accepting = Some(thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
@@ -91,7 +103,7 @@ impl Server {
         Server { shared, address, accepting }
     }
 
-    /// Returns its address: `http://127.0.0.1:PORT`. Both APIs are below it, with and without `/v1`.
+    /// Returns its address: `http://127.0.0.1:PORT`. All APIs are below it, with and without `/v1`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -200,13 +212,8 @@ fn serve(mut stream: &TcpStream, shared: &ScriptedState) -> io::Result<()> {
 
 /// Returns the answer to a request: the script's, if the request is one that a real server would take.
 fn answer(head: Head, shared: &ScriptedState) -> (Received, Reply) {
-    let place = head.path.split('?').next().unwrap_or_default().to_owned();
-    let api = if place.ends_with("/messages") || head.header("anthropic-version").is_some() {
-        Wire::Anthropic
-    } else {
-        Wire::OpenAi
-    };
-    let checked = admit(&head, &place, api, shared.key.as_deref());
+    let api = route::wire(&head);
+    let checked = route::admit(&head, api, shared.key.as_deref(), shared.rules);
     let body = serde_json::from_slice(&head.body).unwrap_or(Value::Null);
     let Head { method, path, headers, body: raw } = head;
     let mut received = Received { api, method, path, headers, raw, body, number: 0 };
@@ -229,42 +236,6 @@ fn answer(head: Head, shared: &ScriptedState) -> (Received, Reply) {
     (received, reply)
 }
 
-/// Returns `None` if the script is to be asked, or what to answer instead.
-fn admit(head: &Head, place: &str, api: Wire, key: Option<&str>) -> Result<Option<Value>, (u16, String)> {
-    if let Some(key) = key {
-        let given = match api {
-            Wire::OpenAi => head.header("authorization").and_then(|value| value.strip_prefix("Bearer ")),
-            Wire::Anthropic => head.header("x-api-key"),
-        };
-        if given != Some(key) {
-            return Err((401, "the key is missing or wrong".to_owned()));
-        }
-    }
-    if head.method == "GET" && place.ends_with("/models") {
-        return Ok(Some(json!({"object": "list", "data": [{"id": "scripted", "object": "model", "created": 0}]})));
-    }
-    let posted = place.ends_with("/chat/completions") || place.ends_with("/messages");
-    if !posted {
-        return Err((404, format!("Invalid URL ({} {place})", head.method)));
-    }
-    if head.method != "POST" {
-        return Err((405, "Not allowed to GET here".to_owned()));
-    }
-    if !head.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
-        return Err((415, "Unsupported content type".to_owned()));
-    }
-    let body: Value = serde_json::from_slice(&head.body)
-        .map_err(|error| (400, format!("We could not parse the JSON body of your request: {error}")))?;
-    let checked = match api {
-        Wire::OpenAi => check::openai(&body),
-        Wire::Anthropic if head.header("anthropic-version") != Some("2023-06-01") => {
-            Err("anthropic-version: header is required".to_owned())
-        }
-        Wire::Anthropic => check::anthropic(&body),
-    };
-    checked.map(|()| None).map_err(|why| (400, why))
-}
-
 enum SendOutcome {
     /// All was sent; the connection stays.
     Whole,
@@ -278,7 +249,7 @@ fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Resu
     if !reply.delay.is_zero() && gone(stream, Some(reply.delay))? {
         return Ok(SendOutcome::Gone);
     }
-    let model = received.body["model"].as_str().unwrap_or("scripted");
+    let model = received.model();
     let (status, kind, events) = match &reply.what {
         ReplyContent::Nothing => {
             gone(stream, None)?;
@@ -297,6 +268,8 @@ fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Resu
             let body = match received.api {
                 Wire::OpenAi => openai::whole(said, model),
                 Wire::Anthropic => anthropic::whole(said, model),
+                Wire::Responses => responses::whole(said, model),
+                Wire::Gemini => gemini::whole(said, model),
             };
             (200, "application/json", vec![body.to_string().into_bytes()])
         }
@@ -307,6 +280,8 @@ fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Resu
                     openai::stream(said, model, wanted)
                 }
                 Wire::Anthropic => anthropic::stream(said, model),
+                Wire::Responses => responses::stream(said, model),
+                Wire::Gemini => gemini::stream(said, model),
             };
             (200, "text/event-stream; charset=utf-8", events)
         }

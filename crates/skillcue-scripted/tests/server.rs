@@ -99,6 +99,37 @@ fn requests_that_real_servers_refuse_are_refused() {
 }
 
 #[test]
+fn other_programs_have_their_formats() {
+    let server = Server::for_clients(|received| match received.tool_results().len() {
+        0 => Reply::calls([("a", "files/read", serde_json::json!({"path": "x"}))]),
+        _ => Reply::text(format!("read by {}", received.model())),
+    });
+    let mut client = Client::of(&server);
+    let input = r#"{"model":"m","stream":true,"store":false,"input":[{"role":"user","content":"hi"}]}"#;
+    let (status, body) = client.ask("POST /v1/responses", JSON, input);
+    assert_eq!(status, 200, "{body}");
+    let last = body.trim_end().rsplit("data: ").next().unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["type"], "response.completed");
+    let call = &last["response"]["output"][0];
+    assert_eq!((&call["namespace"], &call["name"], &call["call_id"]), (&"files".into(), &"read".into(), &"a".into()));
+    let contents = r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]},
+        {"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},
+        {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]}]}"#;
+    let (_, body) = client.ask("POST /v1beta/models/g-1:streamGenerateContent?alt=sse", JSON, contents);
+    assert!(body.starts_with("data: {") && body.contains("read by g-1") && body.contains("\"STOP\""), "{body}");
+    let (_, body) = client.ask("POST /v1beta/models/g-1:generateContent", JSON, contents);
+    let whole: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(whole["candidates"][0]["content"]["parts"][0]["text"], "read by g-1");
+    assert!(client.ask("POST /v1beta/models/g-1:countTokens", JSON, contents).1.contains("totalTokens"));
+    let versioned = format!("{JSON}anthropic-version: 2023-06-01\r\n");
+    assert!(client.ask("POST /v1/messages/count_tokens", &versioned, GOOD).1.contains("input_tokens"));
+    let (status, body) = client.ask("POST /v1beta/models/g-1:generateContent", JSON, r#"{"contents":[]}"#);
+    assert_eq!((status, body.contains("INVALID_ARGUMENT")), (400, true), "{body}");
+    assert_eq!(server.refused().len(), 1);
+}
+
+#[test]
 fn a_script_that_panics_is_seen() {
     let server = Server::start(|_| panic!("wrong"));
     assert_eq!(Client::of(&server).ask("POST /v1/chat/completions", JSON, GOOD).0, 418);

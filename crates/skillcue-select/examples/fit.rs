@@ -34,12 +34,19 @@ const FOLDS: usize = 5;
 /// How many skills a repository has that is fitted on by itself.
 const MIN_REPOSITORY: usize = 6;
 const RANKS: usize = RANK_PARTS.len();
+const GATES: usize = GATE_PARTS.len();
+/// The first of the gate's values that count only where skills have bodies.
+const BODIES_ONLY: usize = 8;
 /// How many repositories messages that need no skill count as: their weight beside the others.
 const NONE_SOURCES: usize = 10;
 /// The certainty from which a body is shown.
-const BODY: f64 = 0.65;
+const BODY: f64 = 0.67;
 /// How much more a message counts that must not select a skill, when the gate is fitted.
 const MUST_NOT: f64 = 3.0;
+/// How much more a message counts that needs no skill, when the names are fitted.
+const NEEDS_NONE: f64 = 3.0;
+/// From how many skills on a repository counts in the mean of repositories.
+const LARGE_REPOSITORY: f32 = 14.0;
 
 struct SkillText {
     id: String,
@@ -96,6 +103,7 @@ struct Case {
     source: usize,
     positive: bool,
     none: bool,
+    bodies: bool,
     values: Vec<[f64; RANKS]>,
     evidence: Vec<Evidence>,
     facts: MessageFacts,
@@ -237,6 +245,7 @@ fn cases(
             source: *source,
             positive: !message.relevant.is_empty(),
             none: message.none,
+            bodies,
             values: found.iter().map(|one| fusion::rank_values(&one.evidence, &greatest).map(f64::from)).collect(),
             evidence: found.iter().map(|one| one.evidence).collect(),
             facts,
@@ -359,36 +368,38 @@ fn dot<const N: usize>(row: &[f64; N], weights: &[f64]) -> f64 {
     row.iter().zip(weights).map(|(value, weight)| value * weight).sum()
 }
 
-/// Fits a logistic function of eight values: rows of values, whether it is so, and a weight. The constant is last.
-fn fit_logistic(rows: &[([f64; 8], bool, f64)]) -> [f64; 9] {
+/// Fits a logistic function: rows of values, whether it is so, and a weight. The constant is last.
+fn fit_logistic(rows: &[([f64; GATES], bool, f64)]) -> [f64; GATES + 1] {
     let total: f64 = rows.iter().map(|row| row.2).sum();
-    let mean: [f64; 8] = std::array::from_fn(|at| rows.iter().map(|row| row.0[at]).sum::<f64>() / rows.len() as f64);
-    let spread: [f64; 8] = std::array::from_fn(|at| {
+    let mean: [f64; GATES] =
+        std::array::from_fn(|at| rows.iter().map(|row| row.0[at]).sum::<f64>() / rows.len() as f64);
+    let spread: [f64; GATES] = std::array::from_fn(|at| {
         let all = rows.iter().map(|row| (row.0[at] - mean[at]).powi(2)).sum::<f64>();
         (all / rows.len() as f64).sqrt().max(1e-6)
     });
-    let function = |point: &[f64; 9]| {
-        let (mut value, mut slope) = (0.0, [0.0; 9]);
+    let function = |point: &[f64; GATES + 1]| {
+        let (mut value, mut slope) = (0.0, [0.0; GATES + 1]);
         for (row, is_so, weight) in rows {
-            let own: [f64; 8] = std::array::from_fn(|at| (row[at] - mean[at]) / spread[at]);
-            let sum = dot(&own, point) + point[8];
+            let own: [f64; GATES] = std::array::from_fn(|at| (row[at] - mean[at]) / spread[at]);
+            let sum = dot(&own, point) + point[GATES];
             let part = (logistic(sum) - f64::from(u8::from(*is_so))) * weight / total;
             let towards = if *is_so { -sum } else { sum };
             value += (towards.max(0.0) + (-towards.abs()).exp().ln_1p()) * weight / total;
-            for at in 0..8 {
+            for at in 0..GATES {
                 slope[at] += part * own[at];
             }
-            slope[8] += part;
+            slope[GATES] += part;
         }
-        for at in 0..8 {
+        for at in 0..GATES {
             value += 0.001 * point[at] * point[at];
             slope[at] += 0.002 * point[at];
         }
         (value, slope)
     };
     let point = minimise(100, function);
-    let mut fitted: [f64; 9] = std::array::from_fn(|at| if at < 8 { point[at] / spread[at] } else { point[8] });
-    fitted[8] -= (0..8).map(|at| fitted[at] * mean[at]).sum::<f64>();
+    let mut fitted: [f64; GATES + 1] =
+        std::array::from_fn(|at| if at < GATES { point[at] / spread[at] } else { point[GATES] });
+    fitted[GATES] -= (0..GATES).map(|at| fitted[at] * mean[at]).sum::<f64>();
     fitted
 }
 
@@ -397,14 +408,18 @@ fn logistic(sum: f64) -> f64 {
 }
 
 /// Calibrates: scales the sum so that probabilities are right where each message counts once.
-fn calibrate(fitted: [f64; 9], rows: &[([f64; 8], bool, f64)]) -> [f64; 9] {
-    let sums: Vec<([f64; 8], bool, f64)> = rows
+fn calibrate(fitted: [f64; GATES + 1], rows: &[([f64; GATES], bool, f64)]) -> [f64; GATES + 1] {
+    let sums: Vec<([f64; GATES], bool, f64)> = rows
         .iter()
-        .map(|(row, is_so, weight)| ([dot(row, &fitted) + fitted[8], 0., 0., 0., 0., 0., 0., 0.], *is_so, *weight))
+        .map(|(row, is_so, weight)| {
+            let mut sum = [0.0; GATES];
+            sum[0] = dot(row, &fitted) + fitted[GATES];
+            (sum, *is_so, *weight)
+        })
         .collect();
     let scaled = fit_logistic(&sums);
     let mut out = fitted.map(|one| one * scaled[0]);
-    out[8] += scaled[8];
+    out[GATES] += scaled[GATES];
     out
 }
 
@@ -425,11 +440,16 @@ impl Case {
         (1.0 / others.map(|other| (self.scores[other] - self.scores[at]).exp()).sum::<f64>()) as f32
     }
 
-    fn gate(&self, at: usize) -> [f64; 8] {
-        fusion::gate_values(&self.evidence[at], self.facts, self.share(at)).map(f64::from)
+    fn gate(&self, at: usize) -> [f64; GATES] {
+        let mut values = fusion::gate_values(&self.evidence[at], self.facts, self.share(at)).map(f64::from);
+        if !self.bodies {
+            // Among a few descriptions, a rival halves the rarity of a word: BM25 in raw units would take it for a doubt.
+            values[BODIES_ONLY..].fill(0.0);
+        }
+        values
     }
 
-    fn naming(&self, order: &[usize], rank: usize) -> [f64; 8] {
+    fn naming(&self, order: &[usize], rank: usize) -> [f64; GATES] {
         let at = order[rank];
         let behind = (self.scores[at] - self.scores[order[0]]) as f32;
         fusion::naming_values(&self.evidence[at], self.facts, self.share(at), behind, rank == 0).map(f64::from)
@@ -441,7 +461,7 @@ impl Case {
     }
 }
 
-type LogisticRows = Vec<([f64; 8], bool, f64)>;
+type LogisticRows = Vec<([f64; GATES], bool, f64)>;
 
 /// Returns the rows of the gate, and of names, for scored messages.
 fn logistic_rows(cases: &[&Case], must_not: f64) -> (LogisticRows, LogisticRows) {
@@ -456,7 +476,8 @@ fn logistic_rows(cases: &[&Case], must_not: f64) -> (LogisticRows, LogisticRows)
         }
         for (rank, at) in order.iter().enumerate().take(MAX_NAMED) {
             if case.positive || case.none || case.wrong[*at] {
-                naming.push((case.naming(&order, rank), case.right[*at], weight));
+                let factor = if case.none { NEEDS_NONE } else { 1.0 };
+                naming.push((case.naming(&order, rank), case.right[*at], weight * factor));
             }
         }
     }
@@ -466,8 +487,8 @@ fn logistic_rows(cases: &[&Case], must_not: f64) -> (LogisticRows, LogisticRows)
 /// The fitted weights.
 struct Fit {
     ranks: [f64; RANKS],
-    gate: [f64; 9],
-    naming: [f64; 9],
+    gate: [f64; GATES + 1],
+    naming: [f64; GATES + 1],
 }
 
 fn fold(source: usize) -> usize {
@@ -484,13 +505,15 @@ fn fit(pools: &mut [(&str, Vec<Case>)], without: &[usize], full: bool) -> Fit {
             case.score(&ranks);
         }
     }
-    let mut fitted = Fit { ranks: [0.0; RANKS], gate: [0.0; 9], naming: [0.0; 9] };
+    let mut fitted = Fit { ranks: [0.0; RANKS], gate: [0.0; GATES + 1], naming: [0.0; GATES + 1] };
     if !full {
         return fitted;
     }
     let both = |cases: &[&Case]| {
         let (gate, _) = logistic_rows(cases, MUST_NOT);
         let (even, naming) = logistic_rows(cases, 1.0);
+        // Calibrated where each message counts once: so probabilities are read.
+        let even: LogisticRows = even.into_iter().map(|(row, is_so, _)| (row, is_so, 1.0)).collect();
         (calibrate(fit_logistic(&gate), &even), calibrate(fit_logistic(&naming), &naming))
     };
     for number in 0..FOLDS {
@@ -499,8 +522,8 @@ fn fit(pools: &mut [(&str, Vec<Case>)], without: &[usize], full: bool) -> Fit {
         let (gate, naming) = both(&train);
         for case in pools.iter_mut().flat_map(|pool| &mut pool.1).filter(|case| fold(case.source) == number) {
             let order = case.order();
-            case.certainty = order.first().map_or(0.0, |first| logistic(dot(&case.gate(*first), &gate) + gate[8]));
-            let likely = |rank: usize| logistic(dot(&case.naming(&order, rank), &naming) + naming[8]);
+            case.certainty = order.first().map_or(0.0, |first| logistic(dot(&case.gate(*first), &gate) + gate[GATES]));
+            let likely = |rank: usize| logistic(dot(&case.naming(&order, rank), &naming) + naming[GATES]);
             case.likely = (0..order.len().min(MAX_NAMED)).map(likely).collect();
         }
     }
@@ -514,6 +537,17 @@ fn recall(cases: &[Case], k: usize) -> f64 {
     let positives: Vec<&Case> = cases.iter().filter(|case| case.positive).collect();
     let found = positives.iter().filter(|case| case.order().iter().take(k).any(|at| case.right[*at])).count();
     found as f64 / positives.len().max(1) as f64
+}
+
+/// Returns the recall at 3 as a mean of large repositories.
+fn mean_recall(cases: &[Case]) -> f64 {
+    let mut found: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for case in cases.iter().filter(|case| case.positive && case.facts.skills >= LARGE_REPOSITORY) {
+        let right = case.order().iter().take(3).any(|at| case.right[*at]);
+        let counts = found.entry(case.source).or_default();
+        *counts = (counts.0 + f64::from(u8::from(right)), counts.1 + 1.0);
+    }
+    found.values().map(|(right, all)| right / all).sum::<f64>() / found.len().max(1) as f64
 }
 
 /// Prints the share of right bodies and names for some thresholds.
@@ -537,10 +571,22 @@ fn print_curve(cases: &[Case]) {
             share(&none, &|_| true),
         );
     }
+    for most in [0.03, 0.06] {
+        let mut wrong: Vec<f64> = negatives
+            .iter()
+            .filter(|case| first(case).is_some_and(|at| case.wrong[at]))
+            .map(|case| case.certainty)
+            .collect();
+        wrong.sort_by(|a, b| b.total_cmp(a));
+        let threshold = wrong.get((most * negatives.len() as f64) as usize).copied().unwrap_or(0.0);
+        let right = |case: &&&Case| case.certainty > threshold && first(case).is_some_and(|at| case.right[at]);
+        let shown = positives.iter().filter(right).count() as f64 / positives.len().max(1) as f64;
+        println!("  at {most} of must-not bodies: {shown:.3} of the right ones, threshold {threshold:.2}");
+    }
     println!(
         "  name threshold (body {BODY}): right one shown or named | if names stand beside bodies, too, and their number there | names on a message that needs none, share with none"
     );
-    for threshold in [0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15] {
+    for threshold in [0.02, 0.03, 0.035, 0.04, 0.05, 0.07, 0.1] {
         let likely = |case: &Case| -> Vec<usize> {
             let order = case.order().into_iter().zip(&case.likely);
             order.filter(|(_, likely)| **likely >= threshold).map(|(at, _)| at).collect()
@@ -557,7 +603,7 @@ fn print_curve(cases: &[Case]) {
         let count: usize = none.iter().map(|case| named(case).len()).sum();
         let silent = none.iter().filter(|case| named(case).is_empty()).count();
         println!(
-            "  {threshold:.2}: {:.3} | {:.3}, {:.2} | {:.2}, {:.2}",
+            "  {threshold:.3}: {:.3} | {:.3}, {:.2} | {:.2}, {:.2}",
             share(&named),
             share(&all),
             beside.iter().sum::<usize>() as f64 / beside.len().max(1) as f64,
@@ -608,7 +654,7 @@ fn fit_both(sets: &mut Sets, vectors: Option<&Vectors>, ablate: bool) -> (Fit, F
     pools.push(("one repository", sets.by_repository(true, vectors, &mut sources)));
     let (count, more) = (own.len(), sets.wild.len());
     println!("{count} skills, {more} more, {} messages, {} repositories", sets.messages.len(), sources.len());
-    let unused: &[usize] = if vectors.is_some() { &[] } else { &[12] };
+    let unused: &[usize] = if vectors.is_some() { &[] } else { &[13] };
     let with = fit(&mut pools, unused, true);
     print_weights(&with);
     print_pools(&pools);
@@ -619,7 +665,7 @@ fn fit_both(sets: &mut Sets, vectors: Option<&Vectors>, ablate: bool) -> (Fit, F
         bare_pools.push(("tools", cases(&bare, &sets.bare_messages, false, vectors, &mut sources)));
     }
     // Without bodies: no evidence of bodies.
-    let without = fit(&mut bare_pools, &[&[1, 3, 5, 9], unused].concat(), true);
+    let without = fit(&mut bare_pools, &[&[1, 5, 9, 10], unused].concat(), true);
     print_weights(&without);
     print_pools(&bare_pools);
     for (at, part) in RANK_PARTS.iter().enumerate().filter(|_| ablate) {
@@ -639,6 +685,9 @@ fn print_pools(pools: &[(&str, Vec<Case>)]) {
             recall(cases, 3),
             recall(cases, 5)
         );
+        if *name == "one repository" {
+            println!("  mean of repositories with {LARGE_REPOSITORY} skills and more, at 3: {:.3}", mean_recall(cases));
+        }
         print_curve(cases);
     }
 }

@@ -120,6 +120,7 @@ impl Selector {
             usable: &|skill| self.is_visible(catalog, skill),
             mention: &|skill| mentions.get(&skill).copied().unwrap_or(0.0),
             meaning,
+            refused: Some(&refused),
         };
         let ranking = texts.search_with(turn.message, depth, &context);
         let mut positions: HashMap<usize, usize> =

@@ -319,15 +319,3 @@ pub enum LogLevel {
     /// Something went wrong.
     Error,
 }
-
-impl LogLevel {
-    /// `debug`, `info`, `warn` or `error`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LogLevel::Debug => "debug",
-            LogLevel::Info => "info",
-            LogLevel::Warn => "warn",
-            LogLevel::Error => "error",
-        }
-    }
-}

@@ -44,6 +44,7 @@ pub struct Builder {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
+    pub(crate) stand_in: StandInRule,
     pub(crate) hints: Option<Hints>,
     checkout: Option<Checkout>,
     /// The project and the home directory that were named: they say what a checkout is, unless [`Builder::checkout`]
@@ -229,6 +230,26 @@ impl Builder {
         self
     }
 
+    /// Sets the text that is shown in place of some skills' bodies: of those for which the function returns one. It gets the
+    /// body, and whether [`hold_back`](Builder::hold_back) holds it. For hosts that cannot show every body as it is.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillcue::Skillcue;
+    ///
+    /// let builder = Skillcue::builder().skills_dir(dir.path());
+    /// let skills = builder.stand_in(|skill, _, _| Some(format!("Read {}.", skill.path().display()))).build()?;
+    /// assert!(skills.disclose("open report.pdf").turn.ends_with("pdf-tools/SKILL.md."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stand_in(mut self, text: impl Fn(&Skill, &str, bool) -> Option<String> + Send + Sync + 'static) -> Builder {
+        self.stand_in = StandInRule(Some(Arc::new(text)));
+        self
+    }
+
     /// Sets hints of a front end, for what tools say when they fail, where they are better than the library's: commands
     /// that the user can type.
     ///
@@ -306,6 +327,24 @@ type HoldBackPredicate = dyn Fn(&Skill) -> bool + Send + Sync;
 impl HoldBackRule {
     pub(crate) fn holds(&self, skill: &Skill) -> bool {
         self.0.as_ref().is_some_and(|is_held| is_held(skill))
+    }
+}
+
+/// The rule that says which text is shown in place of a body.
+#[derive(Clone, Default)]
+pub(crate) struct StandInRule(Option<Arc<StandInText>>);
+
+type StandInText = dyn Fn(&Skill, &str, bool) -> Option<String> + Send + Sync;
+
+impl StandInRule {
+    pub(crate) fn text(&self, skill: &Skill, body: &str, is_held: bool) -> Option<Arc<str>> {
+        self.0.as_ref().and_then(|text| text(skill, body, is_held)).map(Arc::from)
+    }
+}
+
+impl fmt::Debug for StandInRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StandInRule").field(&self.0.is_some()).finish()
     }
 }
 

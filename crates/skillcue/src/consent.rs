@@ -3,5 +3,5 @@
 
 pub use skillcue_catalog::consent::{
     Answer, BROKEN_FILE_HINT, Consent, ConsentError, ConsentGate, ConsentStore, ContentId, Details, Observed,
-    PermissionRules, Question, ResolvedPermissions, Scope, Subject,
+    PermissionRules, Question, ResolvedPermissions, Scope, Subject, may_show,
 };

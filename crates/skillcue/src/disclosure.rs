@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use skillcue_catalog::Skill;
 use skillcue_disclose::{
-    BodySource, Budget, Discloser, Disclosure, Fallback, FileHead, Rehydration, Session, Situation, SkillList,
+    BodySource, Budget, Characters4, Discloser, Disclosure, Fallback, FileHead, Rehydration, Session, Situation,
+    SkillList,
 };
+use skillcue_format::Tokens;
 use skillcue_load::LoadRequest;
 use skillcue_select::{Census, Explanation, Hit, Intent, Mode, SelectOptions, Selection, Turn};
 
@@ -161,11 +163,17 @@ impl Skillcue {
     fn answer(&self, request: Request<'_>) -> Disclosure {
         let snapshot = self.snapshot();
         let options = request.options(self.mode());
-        let Request { turn, session, policy, budget, .. } = request;
+        let Request { turn, session, policy, budget, characters, .. } = request;
         let usual = snapshot.discloser();
         let policy = policy.unwrap_or(usual.config().policy);
         let budget = budget.unwrap_or(usual.config().budget());
-        let shown = if (policy, budget) == (usual.config().policy, usual.config().budget()) {
+        let shown = if let Some(most) = characters {
+            let make = |budget| {
+                let discloser = snapshot.discloser_by_characters(policy, budget);
+                self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options)
+            };
+            within_characters(most, budget, make, |shown| &shown.turn)
+        } else if (policy, budget) == (usual.config().policy, usual.config().budget()) {
             self.shown(&snapshot, usual, &turn, session.as_deref(), &options)
         } else {
             let discloser = snapshot.discloser_with(policy, budget);
@@ -191,21 +199,48 @@ impl Skillcue {
     /// Returns the skills that a conversation must be shown again after its host has compacted its context, most recent
     /// first, each with the arguments that it was loaded with.
     pub fn rehydrate(&self, session: &mut Session, budget: Budget) -> Rehydration {
+        session.compacted();
+        self.rehydrate_rest(session, budget)
+    }
+
+    /// Like [`rehydrate`](Skillcue::rehydrate), in at most `most` characters (UTF-16 units).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf"))?;
+    /// # std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF.\ntriggers: [pdf]\n---\nUse it.\n")?;
+    /// use skillcue::{Request, Session, Skillcue};
+    ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// let mut session = Session::default();
+    /// skills.disclose(Request::new("open a.pdf").session(&mut session));
+    /// let again = skills.rehydrate_characters(&mut session, 9_000);
+    /// assert!(again.text.ends_with("Use it.") && again.text.encode_utf16().count() <= 9_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rehydrate_characters(&self, session: &mut Session, most: usize) -> Rehydration {
         let snapshot = self.snapshot();
-        let counter = snapshot.discloser().counter();
+        session.compacted();
         let before = session.clone();
         let bodies = LoadedBodies { skills: self, session: Some(&before) };
-        session.rehydrate(budget, &snapshot.catalog, &bodies, counter)
+        let config = snapshot.discloser().config();
+        let make = |budget| {
+            let mut after = before.clone();
+            let discloser = snapshot.discloser_by_characters(config.policy, budget);
+            (discloser.rehydrate_rest(&mut after, budget, &bodies), after)
+        };
+        let (shown, after) = within_characters(most, config.budget(), make, |(shown, _)| &shown.text);
+        *session = after;
+        shown
     }
 
     /// Like [`rehydrate`](Skillcue::rehydrate), for a conversation whose host has dropped a part of its context: what the
     /// session has in context is not shown again.
     pub fn rehydrate_rest(&self, session: &mut Session, budget: Budget) -> Rehydration {
         let snapshot = self.snapshot();
-        let counter = snapshot.discloser().counter();
         let before = session.clone();
         let bodies = LoadedBodies { skills: self, session: Some(&before) };
-        session.rehydrate_rest(budget, &snapshot.catalog, &bodies, counter)
+        snapshot.discloser().rehydrate_rest(session, budget, &bodies)
     }
 
     fn shown(
@@ -252,13 +287,32 @@ impl Skillcue {
             self.loads().load(&skill.body_file(), &request).map(|loaded| loaded.content)
         };
         let body = load("").map_err(|error| error.to_string())?;
-        if self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body)) {
+        let is_held = self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body));
+        if let Some(text) = self.stand_in.text(skill, &body, is_held) {
+            return Ok(text);
+        }
+        if is_held {
             let text = format!(
                 "The user has not allowed this skill yet. `load_skill` with the id \"{name}\" asks, and loads it."
             );
             return Ok(text.into());
         }
         if arguments.is_empty() { Ok(body) } else { load(arguments).map_err(|error| error.to_string()) }
+    }
+}
+
+/// Makes a text of at most `most` characters: with a budget of bodies that is reduced until headings and lines fit, too.
+/// Where no body fits, lines that name skills are left, which have less than a thousand characters.
+fn within_characters<T>(most: usize, budget: Budget, make: impl Fn(Budget) -> T, text: impl Fn(&T) -> &String) -> T {
+    // No limit at all would be zero.
+    let mut total = (most / 4).min(budget.total.filter(|total| total.0 > 0).map_or(usize::MAX, |total| total.0)).max(1);
+    loop {
+        let made = make(Budget { total: Some(Tokens(total)), ..budget });
+        let over = Characters4::length(text(&made)).saturating_sub(most);
+        if over == 0 || total == 1 {
+            return made;
+        }
+        total = total.saturating_sub(over.div_ceil(4)).max(1);
     }
 }
 

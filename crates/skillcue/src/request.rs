@@ -33,6 +33,7 @@ pub struct Request<'a> {
     pub(crate) budget: Option<Budget>,
     pub(crate) mode: Option<Mode>,
     pub(crate) limit: Option<usize>,
+    pub(crate) characters: Option<usize>,
 }
 
 impl<'a> Request<'a> {
@@ -85,6 +86,31 @@ impl<'a> Request<'a> {
     /// Sets how many tokens bodies may take.
     pub fn budget(mut self, budget: Budget) -> Request<'a> {
         self.budget = Some(budget);
+        self
+    }
+
+    /// Limits the turn's text to a number of characters (UTF-16 units), headings and last lines included: for hosts
+    /// that cut what is longer. The parts of bodies that fit the message are shown as far as there is room, every gap
+    /// with a line. Costs are counted as a quarter of the characters, and the budget for each skill still applies. A limit
+    /// below a thousand may be exceeded by the lines that name skills.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf"))?;
+    /// # let filler = "Much more to read here.\n".repeat(400);
+    /// # let text = format!("---\nname: pdf\ndescription: Reads PDF.\ntriggers: [pdf]\n---\nReads.\n\n# Merge\n\n{filler}\n# Forms\n\nFill them in.\n");
+    /// # std::fs::write(dir.path().join("pdf/SKILL.md"), text)?;
+    /// use skillcue::{Request, Session, Skillcue};
+    ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// let mut session = Session::default();
+    /// let shown = skills.disclose(Request::new("fill in a form of this pdf").session(&mut session).characters(9_000));
+    /// assert!(shown.turn.encode_utf16().count() <= 9_000);
+    /// assert!(shown.turn.contains("# Forms\n\nFill them in.") && shown.turn.contains("[Not shown: Merge ("));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn characters(mut self, most: usize) -> Request<'a> {
+        self.characters = Some(most);
         self
     }
 

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use skillcue_base::ErrorInfo;
 use skillcue_catalog::{Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, TreeLimits};
+use skillcue_disclose::TokenCounter;
+use skillcue_format::Tokens;
 use skillcue_load::{CacheStats, LoadRequest, Loaded, Loader, Outline, PlainText};
 use skillcue_select::Mode;
 
-use crate::builder::{Builder, HoldBackRule};
+use crate::builder::{Builder, HoldBackRule, StandInRule};
 use crate::index_files::IndexFiles;
 use crate::judge::Judging;
 use crate::match_cache::{DEFAULT_MATCHES, MatchCache};
@@ -21,7 +23,8 @@ use crate::remote::{Remote, RemoteEntry, ServedSkill, body_of, remote_skills};
 use crate::setup::{Setup, SetupProvider};
 use crate::snapshot::{DisclosureSetup, Snapshot};
 use crate::tools::{
-    BuiltInTool, Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, built_in_tools, capital,
+    BuiltInTool, Call, LoadScope, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, built_in_tools,
+    capital,
 };
 use crate::{Changes, Error, Hints, Session};
 
@@ -50,6 +53,7 @@ pub struct Skillcue {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
+    pub(crate) stand_in: StandInRule,
     hints: Option<Hints>,
 }
 
@@ -89,6 +93,7 @@ impl Skillcue {
             providers,
             remotes,
             held: builder.held,
+            stand_in: builder.stand_in,
             hints: builder.hints,
         })
     }
@@ -160,6 +165,11 @@ impl Skillcue {
         std::thread::Builder::new().name("skillcue-bodies".to_owned()).spawn(move || snapshot.index_bodies())
     }
 
+    /// Returns whether bodies count when messages are matched, or are being read for it.
+    pub fn has_indexed_bodies(&self) -> bool {
+        self.snapshot.load().has_bodies()
+    }
+
     /// Returns whether messages have been matched with the current catalog, so that no message waits for an index.
     pub fn is_indexed(&self) -> bool {
         self.snapshot.load().is_indexed()
@@ -193,7 +203,7 @@ impl Skillcue {
     /// that are hidden from models: it is for people.
     pub fn load_envelope(&self, address: &str, request: &LoadRequest<'_>) -> Result<ToolOutput, Error> {
         let catalog = self.catalog();
-        crate::tools::enveloped(self, usable(&catalog, address)?, address, request, None)
+        crate::tools::enveloped(self, usable(&catalog, address)?, address, request, &LoadScope::default())
     }
 
     /// Like [`load_envelope`](Skillcue::load_envelope), for a conversation: if the text is in its context, unchanged and
@@ -205,7 +215,18 @@ impl Skillcue {
         request: &LoadRequest<'_>,
     ) -> Result<ToolOutput, Error> {
         let catalog = self.catalog();
-        crate::tools::enveloped(self, usable(&catalog, address)?, address, request, Some(session))
+        let scope = LoadScope { session: Some(session), ..LoadScope::default() };
+        crate::tools::enveloped(self, usable(&catalog, address)?, address, request, &scope)
+    }
+
+    /// Returns the limit for the tokens of a load by a model.
+    pub(crate) fn load_limit(&self) -> Option<Tokens> {
+        self.snapshot().discloser().config().max_load_tokens
+    }
+
+    /// Returns the token counter.
+    pub(crate) fn counter(&self) -> &'static dyn TokenCounter {
+        self.snapshot().discloser().counter()
     }
 
     /// Returns the headings of a skill's body, with the cost of each section.

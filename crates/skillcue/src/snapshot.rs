@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwapOption;
 use rayon::prelude::*;
 use skillcue_catalog::{Catalog, Skill};
-use skillcue_disclose::{Budget, DiscloseConfig, Discloser, Policy, TokenCounter};
+use skillcue_disclose::{Budget, Characters4, DiscloseConfig, Discloser, Policy, TokenCounter};
 use skillcue_load::{Loader, LoaderConfig};
 use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
 
@@ -295,6 +295,14 @@ impl Snapshot {
         let Budget { total, per_skill } = budget;
         let config = DiscloseConfig { policy, max_total_tokens: total, max_per_skill_tokens: per_skill, ..config };
         DisclosureSetup { config, counter }.discloser(&self.catalog)
+    }
+
+    /// Makes a discloser that counts characters: for another policy, and a budget of quarters of characters.
+    pub(crate) fn discloser_by_characters(&self, policy: Policy, budget: Budget) -> Discloser {
+        let Budget { total, per_skill } = budget;
+        let config = self.disclosing.config.clone();
+        let config = DiscloseConfig { policy, max_total_tokens: total, max_per_skill_tokens: per_skill, ..config };
+        DisclosureSetup { config, counter: &Characters4 }.discloser(&self.catalog)
     }
 }
 

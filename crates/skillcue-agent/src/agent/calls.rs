@@ -45,7 +45,8 @@ pub(super) async fn run(
         for step in steps {
             let (loaded, session) = (conversation.active(skills).into(), conversation.id().into());
             let shown = Arc::new(conversation.session());
-            let batch = CallBatch { skills, hooks, loaded, session, shown, provided: &provided };
+            let message = conversation.last_message().into();
+            let batch = CallBatch { skills, hooks, loaded, session, shown, message, provided: &provided };
             let run = async |at: usize| (at, finished(&calls[at], batch.output(&calls[at]).await, hooks));
             let mut done: Vec<(usize, CallOutcome)> =
                 futures_util::stream::iter(step).map(run).buffer_unordered(options.parallel.max(1)).collect().await;
@@ -101,6 +102,8 @@ struct CallBatch<'c> {
     session: Arc<str>,
     /// The record of what the conversation has been shown.
     shown: Arc<Session>,
+    /// The user's message.
+    message: Arc<str>,
     /// The names of the tools of context providers.
     provided: &'c [String],
 }
@@ -123,10 +126,12 @@ impl CallBatch<'_> {
         }
         let (skills, cancel) = (Arc::clone(self.skills), hooks.cancel.clone());
         let (loaded, session, shown) = (Arc::clone(&self.loaded), Arc::clone(&self.session), Arc::clone(&self.shown));
+        let message = Arc::clone(&self.message);
         let run = move || {
             let cancelled = || cancel.is_cancelled();
             let (loaded, session, shown) = (&*loaded, &*session, Some(&*shown));
-            let context = ToolContext { loaded, session, shown, cancelled: &cancelled, ..ToolContext::default() };
+            let (cancelled, message): (&(dyn Fn() -> bool + Sync), &str) = (&cancelled, &message);
+            let context = ToolContext { loaded, session, shown, cancelled, message, ..ToolContext::default() };
             call_tool(&skills, &read, &context)
         };
         let ended = tokio::select! {

@@ -36,6 +36,8 @@ pub struct Conversation {
     file: Option<SessionFile>,
     /// The reason why it is no longer written down, until it has been reported.
     trouble: Option<SessionsError>,
+    /// The texts of the last request, in the order in which they were read.
+    pub(super) sent: Vec<String>,
     /// How many tokens of the provider's one of ours is, as far as we have seen: never less than one.
     pub(super) ratio: f64,
     /// The smallest request that the model has refused as too long.
@@ -71,6 +73,7 @@ impl Conversation {
             pending: Vec::new(),
             file: None,
             trouble: None,
+            sent: Vec::new(),
             ratio: 1.0,
             refused: None,
             is_continued: false,
@@ -115,6 +118,15 @@ impl Conversation {
     /// Returns the messages, as the model reads them.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// Returns the user's last message, without the context of providers.
+    pub(super) fn last_message(&self) -> &str {
+        let said = |message: &'_ Message| matches!(message, Message::User { .. });
+        match self.messages.iter().rfind(|message| said(message)) {
+            Some(Message::User { text, .. }) => text,
+            _ => "",
+        }
     }
 
     /// Takes back that skills were loaded in an earlier run if they may not be shown now: a session is continued in

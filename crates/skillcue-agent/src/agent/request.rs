@@ -7,7 +7,7 @@ use skillcue_base::ErrorInfo as _;
 
 use super::event::shown;
 use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, providers};
-use crate::account::skills_in_history;
+use crate::account::{repeated_tokens, sent_texts, skills_in_history};
 use crate::model::{Delta, ModelAnswer, ModelError, ModelRequest, SystemText};
 use crate::{LineText, Purpose, RequestPart, RequestTokens, TraceLine, account};
 
@@ -104,6 +104,8 @@ impl Agent {
         (hooks.events)(&TurnEvent::Request { turn: turn.number, round: *round, tokens: *tokens });
         turn.tokens += *tokens;
         let request = self.request(conversation, prepared);
+        let sent = sent_texts(&request, self.model.api());
+        let repeated = repeated_tokens(&conversation.sent, &sent, self.counter());
         let asked = RequestStart { time: SystemTime::now(), start: Instant::now() };
         let answer = self.model.ask(&request, hooks.cancel, &mut |delta| forward(delta, hooks)).await;
         let mut line = TraceLine {
@@ -114,6 +116,7 @@ impl Agent {
         };
         line.hints = std::mem::take(&mut turn.hints.new);
         line.moves = moves;
+        line.repeated = repeated;
         line.skills_in_history = skills_in_history(&request, turn.first, self.counter()).0 as u64;
         if let Some(disclosure) = conversation.disclosure() {
             line.tier = Some(disclosure.tier.number());
@@ -131,6 +134,7 @@ impl Agent {
             line.text = Some(LineText { request: request.messages.to_vec(), answer: words });
         }
         self.trace(&line, hooks);
+        conversation.sent = sent;
         if let Ok(answer) = &answer
             && let Some(input) = answer.usage.input
             && tokens.total() > MIN_TOKENS_FOR_RATIO

@@ -70,6 +70,10 @@ pub struct TraceLine {
     /// one. They are history in `tokens`, but it is skills that took them.
     #[serde(default, skip_serializing_if = "is_none")]
     pub skills_in_history: u64,
+    /// How many tokens, from the beginning of the request on, repeat the last one of the conversation byte for byte, in the
+    /// order in which the server reads it: as much as its prompt cache can hold. None, if this process made none before.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub repeated: u64,
     /// How long it took, retries and all.
     pub latency_ms: u64,
     /// How long it took until the first words.
@@ -158,6 +162,7 @@ impl TraceLine {
             hints: Vec::new(),
             moves: Vec::new(),
             skills_in_history: 0,
+            repeated: 0,
             latency_ms: 0,
             first_ms: None,
             attempts: 0,

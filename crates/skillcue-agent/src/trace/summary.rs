@@ -16,6 +16,8 @@ pub struct CostSum {
     pub errors: u64,
     /// The cost of each part, as we count.
     pub tokens: RequestTokens,
+    /// How many of these tokens repeat the request before, from its beginning on: as much as a prompt cache can hold.
+    pub repeated: u64,
     /// The tokens of the requests, as the provider counts, cached ones included.
     pub input: u64,
     /// The tokens of the answers, as the provider counts.
@@ -109,6 +111,7 @@ impl CostSum {
         self.tokens += line.tokens;
         // Numbers from a file may be any.
         for (sum, more) in [
+            (&mut self.repeated, line.repeated),
             (&mut self.input, input),
             (&mut self.output, output),
             (&mut self.cached, cached),

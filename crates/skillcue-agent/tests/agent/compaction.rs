@@ -1,20 +1,11 @@
 //! Conversations that do not fit any more.
 
 use serde_json::json;
-use skillcue_agent::{About, AgentError, AgentOptions, Conversation, Message, Sessions};
+use skillcue_agent::{AgentError, AgentOptions, Message};
 use skillcue_base::ErrorInfo as _;
-use skillcue_scripted::{Received, Reply};
+use skillcue_scripted::Reply;
 
-use crate::house::{APIS, House, write_skill};
-
-/// Returns whether a request asks for a summary.
-fn is_summary(received: &Received) -> bool {
-    received.system().starts_with("You shorten conversations.")
-}
-
-fn small(window: u64) -> AgentOptions {
-    AgentOptions { window, max_tokens: Some(100), ..AgentOptions::default() }
-}
+use crate::house::{APIS, House, begun, continued, is_summary, small, write_skill};
 
 fn long(word: &str) -> String {
     format!("{word} ").repeat(600)
@@ -30,12 +21,8 @@ async fn old_turns_are_summarised_and_skills_stay() {
             }
             Reply::text("Well, yes.")
         });
-        let sessions = Sessions::new(house.dir.path().join("sessions"));
-        let about = About { model: "scripted".to_owned(), cwd: None, created: std::time::SystemTime::now() };
-        let (file, saved) = sessions.create(about).unwrap();
-        let id = saved.id.clone();
-        let mut conversation = Conversation::saved(file, saved);
-        conversation.skills_provider(house.agent.skills());
+        let (sessions, mut conversation) = begun(&house);
+        let id = conversation.id().to_owned();
         house.say(&mut conversation, "I am Alice, say bonjour").await.unwrap();
         for word in ["apple", "pear", "plum", "cherry"] {
             house.say(&mut conversation, &long(word)).await.unwrap();
@@ -56,27 +43,6 @@ async fn old_turns_are_summarised_and_skills_stay() {
         drop(conversation);
         assert_eq!(sessions.open(&id).unwrap().1.messages, messages);
     }
-}
-
-/// A saved conversation, and its sessions.
-fn begun(house: &House) -> (Sessions, Conversation) {
-    let sessions = Sessions::new(house.dir.path().join("sessions"));
-    let about = About { model: "scripted".to_owned(), cwd: None, created: std::time::SystemTime::now() };
-    let (file, saved) = sessions.create(about).unwrap();
-    let mut conversation = Conversation::saved(file, saved);
-    conversation.skills_provider(house.agent.skills());
-    (sessions, conversation)
-}
-
-/// Continues the conversation in another process.
-fn continued(house: &House, sessions: &Sessions, conversation: Conversation) -> Conversation {
-    let id = conversation.id().to_owned();
-    drop(conversation);
-    let (file, saved) = sessions.open(&id).unwrap();
-    assert_eq!(saved.repaired, Vec::<String>::new());
-    let mut conversation = Conversation::saved(file, saved);
-    conversation.skills_provider(house.agent.skills());
-    conversation
 }
 
 #[tokio::test]

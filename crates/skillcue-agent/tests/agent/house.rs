@@ -9,7 +9,8 @@ use skillcue::Skillcue;
 use skillcue::consent::ConsentStore;
 use skillcue_agent::model::{Api, Endpoint, Model, RequestTiming};
 use skillcue_agent::{
-    Agent, AgentConsent, AgentError, AgentOptions, ConsentPolicy, Conversation, Hooks, TurnEvent, TurnReport,
+    About, Agent, AgentConsent, AgentError, AgentOptions, ConsentPolicy, Conversation, Hooks, Sessions, TurnEvent,
+    TurnReport,
 };
 use skillcue_scripted::{Received, Reply, Server};
 use tempfile::TempDir;
@@ -80,6 +81,37 @@ impl House {
     pub(crate) fn heard(&self, kind: &str) -> Vec<Value> {
         self.heard.lock().unwrap().iter().filter(|event| event["type"] == kind).cloned().collect()
     }
+}
+
+/// Returns whether a request asks for a summary.
+pub(crate) fn is_summary(received: &Received) -> bool {
+    received.system().starts_with("You shorten conversations.")
+}
+
+/// Returns the options of an agent with a small window, so that conversations get too long soon.
+pub(crate) fn small(window: u64) -> AgentOptions {
+    AgentOptions { window, max_tokens: Some(100), ..AgentOptions::default() }
+}
+
+/// Begins a saved conversation that skills are disclosed to.
+pub(crate) fn begun(house: &House) -> (Sessions, Conversation) {
+    let sessions = Sessions::new(house.dir.path().join("sessions"));
+    let about = About { model: "scripted".to_owned(), cwd: None, created: std::time::SystemTime::now() };
+    let (file, saved) = sessions.create(about).unwrap();
+    let mut conversation = Conversation::saved(file, saved);
+    conversation.skills_provider(house.agent.skills());
+    (sessions, conversation)
+}
+
+/// Continues the conversation in another process.
+pub(crate) fn continued(house: &House, sessions: &Sessions, conversation: Conversation) -> Conversation {
+    let id = conversation.id().to_owned();
+    drop(conversation);
+    let (file, saved) = sessions.open(&id).unwrap();
+    assert_eq!(saved.repaired, Vec::<String>::new());
+    let mut conversation = Conversation::saved(file, saved);
+    conversation.skills_provider(house.agent.skills());
+    conversation
 }
 
 pub(crate) fn model(api: Api, server: &Server) -> Model {

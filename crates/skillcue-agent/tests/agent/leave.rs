@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use skillcue_agent::model::Api;
-use skillcue_agent::{About, Conversation, Sessions, Tracer, read_trace};
+use skillcue_agent::{Tracer, read_trace};
 use skillcue_scripted::{Received, Reply};
 
-use crate::house::{APIS, House, write_skill};
+use crate::house::{APIS, House, begun, continued, write_skill};
 
 const TAX: &str = "Add the tax.";
 
@@ -81,21 +81,13 @@ async fn lifecycles_end() {
     let house = House::new(Api::OpenAi, |_| Reply::text("Done."));
     write_short(&house, "one-shot", "parcel", "once", "# One\n\nWeigh it.");
     write_short(&house, "two-turns", "letter", "{turns: 2}", "# Two\n\nFold it.");
-    let sessions = Sessions::new(house.dir.path().join("sessions"));
-    let about = About { model: "scripted".to_owned(), cwd: None, created: std::time::SystemTime::now() };
-    let (file, saved) = sessions.create(about).unwrap();
-    let id = saved.id.clone();
-    let mut conversation = Conversation::saved(file, saved);
-    conversation.skills_provider(house.agent.skills());
+    let (sessions, mut conversation) = begun(&house);
     let mut seen = Vec::new();
     for (at, message) in ["Send the parcel", "Write the letter", "Go on", "And?", "Send the parcel"].iter().enumerate()
     {
         if at == 2 {
             // It makes no difference that the conversation is continued.
-            drop(conversation);
-            let (file, saved) = sessions.open(&id).unwrap();
-            conversation = Conversation::saved(file, saved);
-            conversation.skills_provider(house.agent.skills());
+            conversation = continued(&house, &sessions, conversation);
         }
         house.say(&mut conversation, message).await.unwrap();
         let last = house.server.requests().pop().unwrap();

@@ -7,10 +7,10 @@ use skillcue::Skillcue;
 use skillcue::catalog::FileListing;
 use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillcue_agent::model::Api;
-use skillcue_agent::{About, Agent, AgentOptions, Conversation, Sessions};
+use skillcue_agent::{Agent, AgentOptions};
 use skillcue_scripted::{Received, Reply};
 
-use crate::house::{APIS, House, model, write_skill};
+use crate::house::{APIS, House, begun, continued, is_summary, model, small, write_skill};
 
 const BONJOUR: &str = "Say it <b>warmly</b>";
 const TAX: &str = "Add the tax.";
@@ -132,17 +132,9 @@ async fn a_disclosed_body_brings_its_tools_without_a_load() {
 #[tokio::test]
 async fn a_continued_conversation_pays_for_nothing_again() {
     let house = stamping(House::new(Api::OpenAi, |received| once_a_turn(received, &[load("invoices")])));
-    let sessions = Sessions::new(house.dir.path().join("sessions"));
-    let about = About { model: "scripted".to_owned(), cwd: None, created: std::time::SystemTime::now() };
-    let (file, saved) = sessions.create(about).unwrap();
-    let id = saved.id.clone();
-    let mut conversation = Conversation::saved(file, saved);
-    conversation.skills_provider(house.agent.skills());
+    let (sessions, mut conversation) = begun(&house);
     house.say(&mut conversation, "Go").await.unwrap();
-    drop(conversation);
-    let (file, saved) = sessions.open(&id).unwrap();
-    let mut conversation = Conversation::saved(file, saved);
-    conversation.skills_provider(house.agent.skills());
+    conversation = continued(&house, &sessions, conversation);
     for message in ["Go on", "Write an invoice"] {
         house.say(&mut conversation, message).await.unwrap();
         let last = house.server.requests().pop().unwrap();
@@ -153,9 +145,8 @@ async fn a_continued_conversation_pays_for_nothing_again() {
 
 #[tokio::test]
 async fn compaction_leaves_each_body_once() {
-    let options = AgentOptions { window: 4_000, max_tokens: Some(100), ..AgentOptions::default() };
-    let house = House::with(Api::Anthropic, options, |received| {
-        if received.system().starts_with("You shorten conversations.") {
+    let house = House::with(Api::Anthropic, small(4_000), |received| {
+        if is_summary(received) {
             return Reply::text("Fruit was talked about.");
         }
         once_a_turn(received, &[load("invoices"), load("greetings")])

@@ -64,6 +64,7 @@ fn counted(received: &Received) -> u64 {
                 see(&tool["input_schema"].to_string());
             }
         }
+        other => panic!("the agent does not speak {other:?}"),
     }
     bytes.iter().map(|bytes| *bytes as u64).sum()
 }

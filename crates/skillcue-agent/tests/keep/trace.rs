@@ -40,6 +40,7 @@ fn full() -> TraceLine {
         hints: vec!["csv".to_owned()],
         moves: Vec::new(),
         skills_in_history: 2,
+        repeated: 4,
         latency_ms: 250,
         first_ms: Some(20),
         attempts: 1,
@@ -56,7 +57,7 @@ fn a_line_says_everything_in_order() {
     let json = serde_json::to_string(&full()).unwrap();
     assert_eq!(
         json,
-        r#"{"time":"2026-11-16T12:00:07.000Z","session":"20261116-1200-abcd","turn":2,"round":3,"purpose":"summary","api":"openai","model":"m","tokens":{"system":0,"skills_stable":1,"skills_turn":2,"tools":0,"history":3,"total":6},"usage":{"prompt_tokens":9},"tier":3,"policy":"auto","skills":[{"name":"pdf","decision":"included","tokens":2}],"eager":100,"files":["src/a.rs"],"hints":["csv"],"skills_in_history":2,"latency_ms":250,"first_ms":20,"attempts":1,"stop":"tools","calls":["load_skill"],"problems":["memory: it is damaged"],"error":"cut","text":{"request":[{"role":"user","text":"secret words"}],"answer":"yes"}}"#
+        r#"{"time":"2026-11-16T12:00:07.000Z","session":"20261116-1200-abcd","turn":2,"round":3,"purpose":"summary","api":"openai","model":"m","tokens":{"system":0,"skills_stable":1,"skills_turn":2,"tools":0,"history":3,"total":6},"usage":{"prompt_tokens":9},"tier":3,"policy":"auto","skills":[{"name":"pdf","decision":"included","tokens":2}],"eager":100,"files":["src/a.rs"],"hints":["csv"],"skills_in_history":2,"repeated":4,"latency_ms":250,"first_ms":20,"attempts":1,"stop":"tools","calls":["load_skill"],"problems":["memory: it is damaged"],"error":"cut","text":{"request":[{"role":"user","text":"secret words"}],"answer":"yes"}}"#
     );
     let json = serde_json::to_string(&TraceLine::new("s", at(0))).unwrap();
     assert_eq!(

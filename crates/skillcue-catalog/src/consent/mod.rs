@@ -46,6 +46,35 @@ pub use permissions::{PermissionRules, ResolvedPermissions};
 pub use question::{Details, Question, Subject};
 pub use store::{Consent, ConsentStore};
 
+use crate::{Skill, SkillDir};
+
+/// Returns whether the text of a skill may be put before a model that has not asked for it: not if it came with a checkout
+/// ([`Skill::is_foreign`]), unless a person has allowed to load it as it is. The one answer for surfaces that show bodies by
+/// themselves.
+///
+/// ```
+/// use skillcue_catalog::consent::{ConsentStore, may_show};
+/// use skillcue_catalog::{Discovery, SkillRoot, Source};
+///
+/// let dir = tempfile::tempdir()?;
+/// std::fs::create_dir(dir.path().join("pdf"))?;
+/// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+/// for (source, is_shown) in [(Source::User, true), (Source::Project, false)] {
+///     let catalog = Discovery::new([SkillRoot::new(dir.path(), source)]).run();
+///     assert_eq!(may_show(catalog.get("pdf").unwrap(), &ConsentStore::new(None)), is_shown);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn may_show(skill: &Skill, gate: &dyn ConsentGate) -> bool {
+    if !skill.is_foreign() {
+        return true;
+    }
+    let Ok(dir) = SkillDir::open(skill.name(), &skill.dir()) else { return false };
+    let subject = Subject::load(&dir);
+    // All of its files are read for the question.
+    gate.knows(&subject) && Question::for_skill(&dir, subject).is_ok_and(|question| gate.answer(&question).is_allowed())
+}
+
 /// The answer to a [`Question`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,7 +1,10 @@
 //! Stamps of files: enough to determine whether a file is still the one that was read.
 
+use std::ffi::CString;
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// The modification time, the size and the identity of a file.
@@ -14,33 +17,20 @@ pub struct FileStamp {
     pub modified_ns: i128,
     /// Size in bytes.
     pub size: u64,
-    /// The inode; 0 where the standard library has none for the platform.
+    /// The inode.
     pub inode: u64,
 }
 
 impl FileStamp {
     /// Returns the stamp of a file with this metadata.
     pub fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            Self {
-                modified_ns: nanoseconds(metadata.mtime().into(), metadata.mtime_nsec().into()),
-                size: metadata.len(),
-                inode: metadata.ino(),
-            }
-        }
-        #[cfg(not(unix))]
-        {
-            let since_1970 = metadata.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-            let modified_ns = since_1970.and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(0);
-            Self { modified_ns, size: metadata.len(), inode: 0 }
+        Self {
+            modified_ns: nanoseconds(metadata.mtime().into(), metadata.mtime_nsec().into()),
+            size: metadata.len(),
+            inode: metadata.ino(),
         }
     }
-}
 
-#[cfg(unix)]
-impl FileStamp {
     /// Returns the stamp of a file with this `stat`.
     pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
         Self {
@@ -52,7 +42,6 @@ impl FileStamp {
 }
 
 /// The stamp of a skill file, in as little memory as possible: catalogs hold a hundred thousand.
-#[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompactStamp {
     pub(crate) seconds: i64,
@@ -62,7 +51,6 @@ pub(crate) struct CompactStamp {
     pub(crate) inode: u64,
 }
 
-#[cfg(unix)]
 impl CompactStamp {
     /// Returns the stamp of a skill file with this `stat`.
     pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
@@ -84,7 +72,6 @@ impl CompactStamp {
     }
 }
 
-#[cfg(unix)]
 fn nanoseconds(seconds: i128, nanoseconds: i128) -> i128 {
     seconds * 1_000_000_000 + nanoseconds
 }
@@ -109,36 +96,16 @@ fn nanoseconds(seconds: i128, nanoseconds: i128) -> i128 {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct StampPath {
-    #[cfg(unix)]
-    path: std::ffi::CString,
-    #[cfg(not(unix))]
-    path: std::path::PathBuf,
-}
+pub struct StampPath(CString);
 
 impl StampPath {
     /// Prepares `path`. Fails if it contains a NUL.
     pub fn new(path: &Path) -> io::Result<Self> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::ffi::OsStrExt;
-            Ok(Self { path: std::ffi::CString::new(path.as_os_str().as_bytes())? })
-        }
-        #[cfg(not(unix))]
-        {
-            Ok(Self { path: path.to_path_buf() })
-        }
+        Ok(Self(CString::new(path.as_os_str().as_bytes())?))
     }
 
     /// Returns the stamp of the file at the path now, links followed. Exactly one `stat`; nothing is opened or read.
     pub fn stamp(&self) -> io::Result<FileStamp> {
-        #[cfg(unix)]
-        {
-            Ok(FileStamp::of_stat(&rustix::fs::stat(self.path.as_c_str())?))
-        }
-        #[cfg(not(unix))]
-        {
-            std::fs::metadata(&self.path).map(|metadata| FileStamp::of(&metadata))
-        }
+        Ok(FileStamp::of_stat(&rustix::fs::stat(self.0.as_c_str())?))
     }
 }

@@ -255,6 +255,23 @@ fn a_linked_skills_directory_reports_everything_once() {
 }
 
 #[test]
+fn a_part_of_a_project_has_its_own_skills() {
+    let tree = Tree::new();
+    tree.write(".agents/skills/pdf/SKILL.md", skill("pdf", "Of all."));
+    tree.write("apps/web/.agents/skills/pdf/SKILL.md", skill("pdf", "Of the website."));
+    tree.write("apps/web/.claude/skills/deploy/SKILL.md", skill("deploy", "Deploys the website."));
+    let file = PathBuf::from("apps/web/src/main.ts");
+    let mut roots = skillcue_catalog::project_roots(tree.path(), tree.path());
+    roots.extend(skillcue_catalog::nested_roots(tree.path(), [file.as_path()]));
+    let catalog = Discovery::new(roots).run();
+    assert_eq!(names(&catalog), ["deploy", "pdf"]);
+    assert_eq!(catalog.get("deploy").unwrap().plugin(), Some("apps/web"));
+    let taken = catalog.get("apps/web:pdf").unwrap();
+    assert!(taken.shadowed() && !catalog.get("pdf").unwrap().shadowed(), "the project's own comes first");
+    assert_eq!(catalog.all().iter().filter(|skill| skill.name() == "pdf").count(), 2);
+}
+
+#[test]
 fn close_names() {
     let tree = Tree::new();
     for name in ["pdf", "pdf-tools", "csv", "hello-extended"] {

@@ -10,7 +10,6 @@ use std::thread;
 use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{FileError, SkillDir, TreeLimits};
 
-use crate::backends;
 use crate::support::tree::{INSIDE, Tree};
 
 const READS: usize = 3_000;
@@ -29,34 +28,32 @@ fn swap(at: &Path, targets: [&str; 2], stop: &AtomicBool) {
 
 /// Reads `path` many times while the link `at` is swapped between `targets`.
 fn read_while_swapping(at: &str, targets: [&str; 2], path: &str) {
-    for &backend in backends() {
-        let tree = Tree::new();
-        fs::write(tree.outside("reference.md"), "SECRET-MARKER").unwrap();
-        let at = tree.skill.join(at);
-        symlink(targets[0], &at).unwrap();
-        let dir = SkillDir::open_with("skill", &tree.skill, backend).unwrap();
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| swap(&at, targets, &stop));
-            // Stops the other thread also when an assertion below fails.
-            let _stopping = Stop(&stop);
-            for _ in 0..READS {
-                match dir.read(path, 1024) {
-                    Ok(bytes) => assert!(bytes.starts_with(INSIDE), "{backend:?} got {bytes:?}"),
-                    // The kernel alone gives up when it cannot prove that nothing moved.
-                    Err(error) => assert!(matches!(error.code(), "security" | "unreadable"), "{backend:?}: {error}"),
-                }
+    let tree = Tree::new();
+    fs::write(tree.outside("reference.md"), "SECRET-MARKER").unwrap();
+    let at = tree.skill.join(at);
+    symlink(targets[0], &at).unwrap();
+    let dir = SkillDir::open("skill", &tree.skill).unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| swap(&at, targets, &stop));
+        // Stops the other thread also when an assertion below fails.
+        let _stopping = Stop(&stop);
+        for _ in 0..READS {
+            match dir.read(path, 1024) {
+                Ok(bytes) => assert!(bytes.starts_with(INSIDE), "got {bytes:?}"),
+                // The walk gives up when it cannot prove that nothing moved.
+                Err(error) => assert!(matches!(error.code(), "security" | "unreadable"), "{error}"),
             }
-            let listing = dir.list(&TreeLimits::default()).unwrap();
-            assert!(listing.files.iter().any(|file| file.path == "reference.md"));
-        });
-        // When it is not swapped, the link leads to a file that may be read, and to one that may not.
-        for (target, is_inside) in targets.into_iter().zip([true, false]) {
-            fs::remove_file(&at).unwrap();
-            symlink(target, &at).unwrap();
-            let read = dir.read(path, 1024);
-            assert_eq!(read.is_ok(), is_inside, "{backend:?} by {target}: {read:?}");
         }
+        let listing = dir.list(&TreeLimits::default()).unwrap();
+        assert!(listing.files.iter().any(|file| file.path == "reference.md"));
+    });
+    // When it is not swapped, the link leads to a file that may be read, and to one that may not.
+    for (target, is_inside) in targets.into_iter().zip([true, false]) {
+        fs::remove_file(&at).unwrap();
+        symlink(target, &at).unwrap();
+        let read = dir.read(path, 1024);
+        assert_eq!(read.is_ok(), is_inside, "by {target}: {read:?}");
     }
 }
 

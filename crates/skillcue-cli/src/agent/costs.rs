@@ -16,6 +16,8 @@ pub(crate) struct CostRow {
     pub(crate) label: String,
     pub(crate) requests: u64,
     pub(crate) parts: RequestTokens,
+    /// Tokens that repeat the request before.
+    pub(crate) repeated: u64,
     /// Tokens as the provider counts them.
     pub(crate) input: u64,
     pub(crate) output: u64,
@@ -29,6 +31,7 @@ impl CostRow {
             label: label.into(),
             requests: sum.requests,
             parts: sum.tokens,
+            repeated: sum.repeated,
             input: sum.input,
             output: sum.output,
             cached: sum.cached,
@@ -45,17 +48,17 @@ pub(crate) fn page(session: &SessionSum, columns: usize) -> String {
 
 /// Like [`page`], of several things, which `head` names.
 pub(crate) fn pages(head: &str, rows: &[CostRow], total: &CostSum, columns: usize) -> String {
-    let table = table(head, rows, &CostRow::of("all", total));
+    let table = table(head, rows, Some(&CostRow::of("all", total)));
     format!("{table}\n{}\n{}\n", chart(rows, columns), saved(total))
 }
 
-const HEADS: [&str; 11] =
-    ["REQUESTS", "SYSTEM", "STABLE", "SKILLS", "TOOLS", "HISTORY", "TOTAL", "IN", "OUT", "CACHED", "TIME"];
+const HEADS: [&str; 12] =
+    ["REQUESTS", "SYSTEM", "STABLE", "SKILLS", "TOOLS", "HISTORY", "TOTAL", "REPEATED", "IN", "OUT", "CACHED", "TIME"];
 
-/// Returns a table with a row for each, and their sum below if there are several.
-fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
-    let mut cells: Vec<[String; 12]> = rows.iter().map(CostRow::cells).collect();
-    if rows.len() > 1 {
+/// Returns a table with a row for each, and their sum below if it is given and there are several.
+pub(crate) fn table(head: &str, rows: &[CostRow], total: Option<&CostRow>) -> String {
+    let mut cells: Vec<[String; 13]> = rows.iter().map(CostRow::cells).collect();
+    if let Some(total) = total.filter(|_| rows.len() > 1) {
         cells.push(total.cells());
     }
     let heads: Vec<String> = std::iter::once(head).chain(HEADS).map(str::to_owned).collect();
@@ -79,7 +82,7 @@ fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
 }
 
 impl CostRow {
-    fn cells(&self) -> [String; 12] {
+    fn cells(&self) -> [String; 13] {
         let RequestTokens { system, skills_stable, skills_turn, tools, history } = self.parts;
         [
             self.label.clone(),
@@ -90,6 +93,7 @@ impl CostRow {
             thousands(tools),
             thousands(history),
             thousands(self.parts.total()),
+            thousands(self.repeated),
             thousands(self.input),
             thousands(self.output),
             thousands(self.cached),
@@ -200,7 +204,16 @@ mod tests {
     fn row(label: &str, parts: [u64; 5]) -> CostRow {
         let [system, skills_stable, skills_turn, tools, history] = parts;
         let parts = RequestTokens { system, skills_stable, skills_turn, tools, history };
-        CostRow { label: label.into(), requests: 1, parts, input: 1234, output: 5, cached: 0, latency_ms: 1_250 }
+        CostRow {
+            label: label.into(),
+            requests: 1,
+            parts,
+            repeated: 7,
+            input: 1234,
+            output: 5,
+            cached: 0,
+            latency_ms: 1_250,
+        }
     }
 
     fn plain(text: &str) -> String {
@@ -211,7 +224,7 @@ mod tests {
     fn a_table_adds_up() {
         let rows = [row("1", [40, 0, 5, 300, 10]), row("2", [40, 0, 900, 300, 25])];
         let total = CostRow { label: "all".into(), parts: rows[0].parts + rows[1].parts, ..rows[0].clone() };
-        let table = plain(&table("TURN", &rows, &total));
+        let table = plain(&table("TURN", &rows, Some(&total)));
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[0].starts_with("TURN  REQUESTS  SYSTEM"), "{table}");
@@ -236,7 +249,7 @@ mod tests {
     fn numbers_from_a_file_may_be_any() {
         let huge = row("1", [u64::MAX, u64::MAX, 1, u64::MAX, 0]);
         assert!(plain(&chart(std::slice::from_ref(&huge), 80)).contains('░'));
-        assert!(table("TURN", std::slice::from_ref(&huge), &huge).contains("18,446,744,073,709,551,615"));
+        assert!(table("TURN", std::slice::from_ref(&huge), Some(&huge)).contains("18,446,744,073,709,551,615"));
         assert_eq!(chart(&[row("1", [0; 5])], 80), "");
         let many: Vec<CostRow> = (0..100).map(|n| row(&n.to_string(), [1, 0, 0, 0, 0])).collect();
         assert!(plain(&chart(&many, 80)).starts_with("(76 earlier turns not drawn)"));

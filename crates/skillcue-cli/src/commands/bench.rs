@@ -1,5 +1,7 @@
 //! `skillcue bench`: the promises of the specification, measured on this machine beside their floors.
 
+mod conversation;
+mod hooking;
 mod matching;
 mod measure;
 mod running;
@@ -19,7 +21,9 @@ const AFTER: &str = "\
 Examples:
   skillcue bench --skills 1000                 only on a tree of 1,000 skills
   skillcue bench --dir /var/tmp/skillcue       keep the trees there, for the next time
+  skillcue bench --hooks                       only the hooks of other agents
   skillcue bench --running                     only the sandbox and toolsets
+  skillcue bench --conversation                only the tokens of fifty turns about ten skills
   skillcue bench --watch                       only how soon a touched skill is noticed among 100,000
 
 Each thing is measured in turns with its floor: a bare program that opens every file and reads 4 KiB,
@@ -41,6 +45,12 @@ pub(crate) struct Args {
     /// Only how soon a touched skill is noticed, among 100,000 or as many as --skills says
     #[arg(long, conflicts_with = "running")]
     watch: bool,
+    /// Only the tokens of a conversation of fifty turns about ten skills, for each policy
+    #[arg(long, conflicts_with_all = ["skills", "running", "watch"])]
+    conversation: bool,
+    /// Only the hooks of other agents
+    #[arg(long, conflicts_with_all = ["running", "watch"])]
+    hooks: bool,
     /// How often to measure each
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
@@ -79,6 +89,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         sizes => sizes.iter().map(|size| *size as usize).collect(),
     };
     let dir = args.dir.clone().unwrap_or_else(|| std::env::temp_dir().join("skillcue-bench"));
+    if args.conversation {
+        return conversation::report(&dir, context);
+    }
     let say = |text: &str| context.terminal.say(&paint(style::DIM, text));
     if args.watch {
         let mut report = Report::default();
@@ -90,6 +103,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return print(context, &report);
     }
     let mut report = Report::default();
+    if !args.running {
+        hooking::measure(&sizes, &dir, args.rounds.into(), &say, &mut report).map_err(|error| failed(&error, &dir))?;
+    }
+    if args.hooks {
+        return print(context, &report);
+    }
     if !args.running {
         starting::measure(&dir, args.rounds.into(), &say, &mut report).map_err(|error| failed(&error, &dir))?;
     }

@@ -101,6 +101,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    context.touch(args.turn.files())?;
     let message = message(&args.message)?;
     let (config, mode) = args.config(context)?;
     let unlimited = config.max_skills == 0;

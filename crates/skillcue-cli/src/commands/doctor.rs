@@ -15,10 +15,12 @@ use skillcue::catalog::Discovery;
 use skillcue::consent::{BROKEN_FILE_HINT, ConsentGate as _};
 use skillcue::format::Severity;
 use skillcue::{Catalog, Diagnostic, Skill, SkillRoot, Source};
+use skillcue_clients::settings::Connector;
 use skillcue_exec::Support;
 use skillcue_mcp::host::{McpHost, ServerSpec, ServerStatus};
 
 use crate::Outcome;
+use crate::clients::{ClientState, PartState, folders, launch, states};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
@@ -37,7 +39,7 @@ Examples:
 It starts nothing and asks no server unless --online says so. It exits with 1 if there is an error: a skill
 that is not usable, a directory that was named and cannot be read, a setting that is not allowed.
 With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}], versions,
-config, roots, skills, shadowed, copies, clients, servers, sandbox, programs, kept, records, registry}.";
+config, roots, skills, shadowed, copies, clients, connections, servers, sandbox, programs, kept, records, registry}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -62,6 +64,8 @@ struct Checkup {
     shadowed: Vec<ShadowedSkill>,
     copies: Vec<SkillCopies>,
     clients: Vec<ClientSimulation>,
+    /// How other agents on this machine are connected.
+    connections: Vec<ClientState>,
     servers: Vec<CheckedServer>,
     sandbox: Option<Support>,
     programs: Vec<FoundProgram>,
@@ -150,6 +154,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let sandbox = sandbox(context, &mut found)?;
     let records = records(context, &mut found)?;
     let registry = registry::section(context, &mut found)?;
+    let connections = connections(context, &mut found);
     let progress = ProgressIndicator::spinner("looking at each root");
     let roots = settings.all_roots().map(|root| check_root(root, &catalog)).collect();
     drop(progress);
@@ -165,6 +170,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
         shadowed: shadowed(&catalog),
         copies,
         clients: simulate(&listed(&catalog)),
+        connections,
         servers,
         sandbox,
         programs: programs(environment),
@@ -172,6 +178,27 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
         records,
         registry,
     })
+}
+
+/// Returns how the agents on this machine are connected. Nothing is started.
+fn connections(context: &Context, found: &mut Vec<Diagnostic>) -> Vec<ClientState> {
+    // Without a home there are no files of other agents.
+    let Ok(folders) = folders(context, false) else { return Vec::new() };
+    let path = context.environment().map(|environment| environment.path.clone()).unwrap_or_default();
+    let mut states = states(&Connector::new(folders, launch(context, None)), &path);
+    states.retain(|state| state.found);
+    for state in &states {
+        let word = state.client.as_str();
+        if let Some(problem) = &state.problem {
+            let help = format!("correct the file, then `skillcue connect {word}`");
+            found.push(Diagnostic::named("client_settings", Severity::Warning, problem.clone()).with_help(help));
+        } else if [state.hook, state.mcp].contains(&PartState::Outdated) {
+            let message = format!("{} is connected with another program, or in an earlier way", state.name);
+            let help = format!("`skillcue connect {word}` writes it anew");
+            found.push(Diagnostic::named("client_outdated", Severity::Warning, message).with_help(help));
+        }
+    }
+    states
 }
 
 /// Searches one root by itself, and times that.

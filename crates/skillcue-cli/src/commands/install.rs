@@ -9,12 +9,16 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use skillcue_audit::finding_json;
+use skillcue_clients::Client;
 use skillcue_registry::{
-    InstallChange, InstallOptions, InstallOrigin, InstallReport, MissingItem, Registry, RegistryError, StagedItem,
-    survey_of,
+    InstallChange, InstallOptions, InstallOrigin, InstallReport, InstallableKind, MissingItem, Registry, RegistryError,
+    StagedItem, survey_of,
 };
 
+use super::link::{lines, link_all};
 use super::update::permissions;
+use crate::cli::words;
+use crate::clients::CLIENTS;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{RegistryArgs, print_findings, registry_of};
@@ -30,6 +34,7 @@ Examples:
   skillcue install anthropics/skills --skill pdf      one of a repository on GitHub
   skillcue install https://example.org/skills.git@v2  a tag, a branch or a commit
   skillcue install skills.zip --enable                an archive: .zip, .skill, .tar.gz
+  skillcue install ./pdf --enable --link claude       and a link in ~/.claude/skills
   skillcue install acme/marketplace --plugin office   a plugin that a marketplace lists
   skillcue install                                    what skillcue.lock pins and is not there
 
@@ -37,7 +42,7 @@ SOURCE is a directory, an archive, an address of git with @REF, or OWNER/REPO[/P
 installed is checked, audited, and off until you enable it. On a terminal you are asked which skills of
 several; otherwise all of them are installed.
 With --json it prints {origin, commit, installed: [{name, kind, version, commit, digest, enabled, unchanged,
-replaced, permissions, findings}], skipped: [{name, reason}]}.";
+replaced, permissions, findings}], skipped: [{name, reason}], links: [{name, client, path, changed, copied}]}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -59,6 +64,9 @@ pub(crate) struct Args {
     /// Enable what is installed
     #[arg(long)]
     enable: bool,
+    /// Let these agents see what is installed, through links in their folders
+    #[arg(long, value_name = "CLIENT", requires = "enable", value_delimiter = ',', value_parser = words(CLIENTS))]
+    link: Vec<Client>,
     /// Replace what is in the way; it goes to the trash
     #[arg(long)]
     replace: bool,
@@ -144,7 +152,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     }
     let mut missing = registry.restore_plan()?;
     if missing.is_empty() {
-        let document = json!({"origin": null, "commit": null, "installed": [], "skipped": []});
+        let document = json!({"origin": null, "commit": null, "installed": [], "skipped": [], "links": []});
         return context.report(Outcome::Done, &document, || {
             let lock = context.short_path(&registry.location().lock_file());
             Printout::of_remark(format!("everything that {lock} pins is there"))
@@ -229,12 +237,17 @@ fn report(
         context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to fix it");
     }
     let done: Vec<&InstallChange> = reports.iter().flat_map(|report| &report.done).collect();
+    let skills = done.iter().filter(|done| done.now.kind == InstallableKind::Skill);
+    let skills: Vec<String> = skills.map(|done| done.name.clone()).collect();
+    let registry = registry_of(context.registries()?, args.registry)?;
+    let links = link_all(&skills, &args.link, registry, context)?;
     let skipped = told.skipped.iter().map(|(name, reason)| json!({"name": name, "reason": reason}));
     let document = json!({
         "origin": told.origin,
         "commit": told.commit,
         "installed": done.iter().map(|done| row(done)).collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
+        "links": links,
     });
     context.report(Outcome::Done, &document, || {
         let off: Vec<&str> =
@@ -248,7 +261,8 @@ fn report(
         });
         let has_findings = done.iter().any(|done| !done.findings.is_empty());
         let audit = has_findings.then(|| "`skillcue audit NAME` shows what was found".to_owned());
-        Printout::from(table(&done)).remarks(are_off).remarks(audit)
+        let links = lines(&links, "linked", "was linked already", context);
+        Printout::from(table(&done) + &links).remarks(are_off).remarks(audit)
     })
 }
 

@@ -9,16 +9,21 @@ use std::sync::Arc;
 
 use skillcue::watch::{WatchEvent, WatchOptions};
 use skillcue_base::os_message;
+use skillcue_clients::Client;
+use skillcue_clients::settings::ServerReach;
 use skillcue_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
 use tokio_util::sync::CancellationToken;
 
 use crate::Outcome;
+use crate::cli::words;
+use crate::clients::{CLIENTS, launch};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
+use crate::terminal::{paint, style};
 use crate::turn::read_text;
-use setup::{ClientConnection, McpClient, snippet};
-use skillcue_host::{HostWatch, absolute};
+use setup::snippet;
+use skillcue_host::HostWatch;
 
 const AFTER: &str = "\
 Examples:
@@ -62,8 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
     /// Print what to paste into the configuration of a client
-    #[arg(long, value_name = "CLIENT", value_enum)]
-    print_config: Option<McpClient>,
+    #[arg(long, value_name = "CLIENT", value_parser = words(CLIENTS))]
+    print_config: Option<Client>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -82,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
 }
 
-fn print_config(client: McpClient, args: &Args, context: &Context) -> Result<Outcome, CliError> {
+fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let reach = if let Some(http) = &args.http {
         let address = address(http)?;
         if address.port() == 0 || address.ip().is_unspecified() {
@@ -94,18 +99,26 @@ fn print_config(client: McpClient, args: &Args, context: &Context) -> Result<Out
             Some(name) => Some(name.clone()),
             None => (args.token_file.is_some() || (usual && !args.no_token)).then(|| TOKEN_VARIABLE.to_owned()),
         };
-        ClientConnection::Url { url: format!("http://{address}/mcp"), token }
+        ServerReach::Url { url: format!("http://{address}/mcp"), token }
     } else {
-        let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
-        let mut words = context.global_words(&|path| absolute(path).display().to_string());
-        words.push("mcp".to_owned());
-        ClientConnection::Program { program: program.unwrap_or_else(|| "skillcue".to_owned()), args: words }
+        ServerReach::Program(launch(context, None))
     };
     let snippet = snippet(client, &reach);
     context.report(Outcome::Done, &snippet, || {
         let also = snippet.also.map(|also| format!("; or {also}")).unwrap_or_default();
         let hint = format!("Put it into {}{also}. Merge it with what is there.", snippet.file);
-        Printout::from(snippet.text.clone()).dim(hint)
+        let rules = snippet.rules.as_ref().map(|rules| {
+            format!(
+                "So that Claude Code does not ask each time, add to permissions.allow of settings.json: {}",
+                rules.join(", ")
+            )
+        });
+        // That connects the program, not an address.
+        let connect =
+            args.http.is_none().then(|| format!("`skillcue connect {} --mcp` does it for you.", client.as_str()));
+        Printout::from(snippet.text.clone())
+            .dim(hint)
+            .remarks(rules.into_iter().chain(connect).map(|line| paint(style::DIM, line)))
     })
 }
 

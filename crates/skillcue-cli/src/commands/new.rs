@@ -20,7 +20,8 @@ Examples:
   skillcue new release-notes --dir ~/.claude/skills     in your own
 
 Without --dir it goes where the project has its skills already: .agents/skills, .claude/skills,
-.agent/skills or skills; else into .agents/skills. With --json it prints {name, dir, path}.";
+.agent/skills, skills, .github/skills, or the folder of another agent; else into .agents/skills. With --json it
+prints {name, dir, path}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]

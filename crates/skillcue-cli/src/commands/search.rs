@@ -63,6 +63,7 @@ impl<'h> HitsJson<'h> {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    context.touch(args.turn.files())?;
     let query = message(&args.query)?;
     let mode = context.mode(args.mode)?;
     args.judge.apply(context)?;

@@ -21,10 +21,11 @@ Examples:
   skillcue trace --all              a row a conversation
 
 Tokens are Skillcue's own count, part by part: the instructions, skills in every turn and in this one,
-definitions of tools, the conversation. IN, OUT and CACHED are what the provider counts. What skills took,
-and saved, is with the tools, all of which are there for skills.
+definitions of tools, the conversation. REPEATED are those that repeat the request before from its
+beginning on: as much as a prompt cache can hold. IN, OUT and CACHED are what the provider counts. What
+skills took, and saved, is with the tools, all of which are there for skills.
 With --json it prints {session, turns: [{turn, requests, errors, tokens: {system, skills_stable,
-skills_turn, tools, history, total}, input, output, cached, skills, eager, saved, latency_ms}], total,
+skills_turn, tools, history, total}, repeated, input, output, cached, skills, eager, saved, latency_ms}], total,
 saved, problems}; with --all {sessions: [{session, …, turns}], total, saved, problems}.";
 
 #[derive(Debug, clap::Args)]

@@ -72,6 +72,7 @@ impl<'w> DecisionJson<'w> {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    context.touch(args.turn.files())?;
     let message = message(&args.message)?;
     let mode = context.mode(args.mode)?;
     let mut config = context.disclose()?.config();

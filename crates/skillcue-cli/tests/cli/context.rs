@@ -767,3 +767,19 @@ fn a_mistyped_option_is_no_message() {
         assert_eq!(run.code, Some(0), "{run}");
     }
 }
+
+/// C-1: the skills of a part of a monorepo are there when a file of it is touched.
+#[test]
+fn parts_of_a_project_bring_their_skills_when_they_are_touched() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.skill("work/apps/web/.agents/skills/deploy", "Deploys the website. Use when the user deploys the website.");
+    let found = |args: &[&str]| {
+        let hits = sandbox.run(&[&["search", "deploy the website", "--json"], args].concat()).json();
+        hits["hits"].as_array().unwrap().iter().any(|hit| hit["name"] == "deploy")
+    };
+    assert!(!found(&[]), "no file of that part is touched");
+    assert!(!found(&["--file", "apps/api/main.rs"]), "a file of another part");
+    assert!(found(&["--file", "apps/web/src/main.ts"]));
+    let absolute = sandbox.path("work").canonicalize().unwrap().join("apps/web/x.ts");
+    assert!(found(&["--file", absolute.to_str().unwrap()]));
+}

@@ -33,12 +33,14 @@ fn an_empty_machine() {
       0, 0 enabled
 
     What clients would show a model of them
-      Claude Code  all, 0 of 8,000 characters
-        1 % of 200,000 tokens, 4 characters each
+      Claude Code  all, 0 of 2,000 characters
+        1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
       Claude Code, before 2026  all, 0 of 15,000 characters
         SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
       Codex  all, 0 of 4,000 tokens
         2 % of 200,000 tokens, 4 bytes each
+      Copilot CLI  all, 0 of 15,000 characters
+        about 15,000 characters
       OpenClaw  all, 0 of 18,000 characters
         18,000 characters, 150 skills
       a list of 50 KB  all, 0 of 51,200 bytes
@@ -96,7 +98,7 @@ fn the_whole_page() {
         2 skills, N ms
       bundled  ~/.local/share/skillcue/bundled/[VERSION]
         2 skills, N ms
-      5 usual places are not there
+      17 usual places are not there
 
     Skills
       7, 6 enabled, 1 only for people, 1 disabled, 1 not usable
@@ -115,16 +117,22 @@ fn the_whole_page() {
         ~/.agents/skills/csv-copy
 
     What clients would show a model of them
-      Claude Code  all, 729 of 8,000 characters
-        1 % of 200,000 tokens, 4 characters each
+      Claude Code  all, 729 of 2,000 characters
+        1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
       Claude Code, before 2026  all, 729 of 15,000 characters
         SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
       Codex  all, 268 of 4,000 tokens
         2 % of 200,000 tokens, 4 bytes each
+      Copilot CLI  all, 854 of 15,000 characters
+        about 15,000 characters
       OpenClaw  all, 1,484 of 18,000 characters
         18,000 characters, 150 skills
       a list of 50 KB  all, 729 of 51,200 bytes
         51,200 bytes
+
+    Agents on this machine
+      Claude Code  hook not connected, MCP not connected
+        skillcue connect claude would change ~/.claude/settings.json, ~/.claude.json
 
     MCP servers
       none
@@ -158,10 +166,10 @@ fn doctor_counts_the_skills_that_clients_leave_out() {
     let codex = part(&run.stdout, "  Codex", "  OpenClaw");
     assert!(codex.contains("not all"), "{codex}");
     assert_snapshot!(part(&run.stdout, "  Claude Code  ", "  Codex"), @r"
-    Claude Code  not all, 20,800 of 8,000 characters
-      1 % of 200,000 tokens, 4 characters each
-      143 only the name: skill-057, skill-058, skill-059, skill-060, skill-061 and
-      138 more
+    Claude Code  not all, 20,800 of 2,000 characters
+      1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
+      200 only the name: skill-000, skill-001, skill-002, skill-003, skill-004 and
+      195 more
     Claude Code, before 2026  not all, 20,800 of 15,000 characters
       SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
       56 left out: skill-144, skill-145, skill-146, skill-147, skill-148 and 51
@@ -185,6 +193,7 @@ fn for_programs() {
     let wanted = [
         "clients",
         "config",
+        "connections",
         "copies",
         "diagnostics",
         "kept",

@@ -33,6 +33,9 @@ fn help() {
       memory       Show what the agent remembers, and make it forget
       model        Install the sentence model that finds skills by meaning, show it, remove it
       mcp          Serve the skills to MCP clients, or look at an MCP server
+      hook         Answer the hook of another agent: the skills that fit, as that agent reads them
+      connect      Make another agent use the skills: its hook, and the MCP server
+      disconnect   Take back what `connect` wrote, byte for byte
       status       Show skills by source, MCP servers, and what is allowed
       doctor       Check the whole set-up, and report what is wrong with it
       watch        Print what changes on disk, as it happens
@@ -45,6 +48,8 @@ fn help() {
       update       Show new versions of installed skills, and install them
       remove       Remove what was installed; can be undone
       verify       Compare what is installed with skillcue.lock
+      link         Let other agents see installed skills, through links in their folders
+      unlink       Remove such links
       audit        Look through all files of skills for what may be an attack
       gc           Empty the trash, and clear up
       validate     Check skills against the open standard

@@ -18,6 +18,7 @@ mod agent_signals;
 mod call;
 mod completions;
 mod config;
+mod connect;
 mod consent;
 mod context;
 mod doctor;
@@ -28,6 +29,7 @@ mod eval;
 mod far_server;
 mod files;
 mod global;
+mod hook;
 #[cfg(feature = "agent")]
 mod judge;
 mod lint;

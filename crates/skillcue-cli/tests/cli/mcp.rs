@@ -21,15 +21,17 @@ fn print_config_prints_each_clients_snippet() {
     {
       "mcpServers": {
         "skillcue": {
+          "alwaysLoad": true,
           "type": "http",
           "url": "http://127.0.0.1:8808/mcp"
         }
       }
     }
     --- stderr
-    Put it into .mcp.json in the project (Claude Code). Merge it with what is there.
+    Put it into ~/.claude.json (Claude Code); or .mcp.json in the project. Merge it with what is there.
+    So that Claude Code does not ask each time, add to permissions.allow of settings.json: mcp__skillcue__load_skill, mcp__skillcue__search_skills, mcp__skillcue__read_skill_file, mcp__skillcue__unload_skill
     "#);
-    for client in ["claude", "codex", "cursor", "vscode", "gemini", "zed"] {
+    for client in ["claude", "codex", "cursor", "vscode", "gemini", "zed", "opencode", "qwen", "copilot"] {
         let json = sandbox.run(&["mcp", "--print-config", client, "--json"]).json();
         assert!(json["text"].as_str().unwrap().contains(env!("CARGO_BIN_EXE_skillcue")), "{json}");
         assert!(!json["file"].as_str().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! The commands of README.md, the guides and the reference, run word for word: what a page prints is what its reader sees.
+//! The commands of README.md, the clients' pages, the guides and the reference, run word for word: what a page prints is what its reader sees.
 //!
 //! A block ```` ```console ```` holds commands behind `$ `, their further lines behind `> `, and what they print. One shell
 //! runs all blocks of a page, in an empty project below an empty home. A line `…` stands for any lines, `…` at the end of a
@@ -29,12 +29,21 @@ pages! {
     a_skill_that_fires: "docs/guides/a-skill-that-fires.md",
     claude_code_and_codex: "docs/guides/claude-code-and-codex.md",
     running_safely: "docs/guides/running-safely.md",
+    client_claude_code: "docs/clients/claude-code.md",
+    client_codex: "docs/clients/codex.md",
+    client_copilot: "docs/clients/copilot.md",
+    client_cursor_vscode_zed: "docs/clients/cursor-vscode-zed.md",
+    client_gemini: "docs/clients/gemini.md",
+    client_opencode: "docs/clients/opencode.md",
+    client_qwen: "docs/clients/qwen.md",
     audit: "docs/reference/audit.md",
+    connect: "docs/reference/connect.md",
     disclosure: "docs/reference/disclosure.md",
     doctor: "docs/reference/doctor.md",
     eval: "docs/reference/eval.md",
     format: "docs/reference/format.md",
     installing: "docs/reference/installing.md",
+    hook: "docs/reference/hook.md",
     json: "docs/reference/json.md",
     matching: "docs/reference/matching.md",
     mcp: "docs/reference/mcp.md",
@@ -78,7 +87,7 @@ fn agent() {
 #[test]
 fn no_page_is_forgotten() {
     let source = include_str!("pages.rs");
-    for dir in ["docs/guides", "docs/reference"] {
+    for dir in ["docs/clients", "docs/guides", "docs/reference"] {
         for entry in fs::read_dir(root().join(dir)).unwrap() {
             let path = entry.unwrap().path();
             let page = fs::read_to_string(&path).unwrap();

@@ -7,10 +7,10 @@ use skillcue_catalog::Catalog;
 use skillcue_format::Tokens;
 
 use super::{Inclusion, LeaveReason, Session, SessionSkill, digest};
-use crate::budget::{RemainingBudget, UNLOADABLE_REST, loadable_part, loadable_rest};
+use crate::budget::RemainingBudget;
 use crate::names::sentence;
 use crate::parts::PartsWish;
-use crate::{BodySource, Budget, Decision, TokenCounter};
+use crate::{BodySource, Budget, Decision, LoadAdvice, TokenCounter};
 
 /// The text to show again after the host dropped its context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,6 +61,18 @@ impl Session {
         bodies: &dyn BodySource,
         counter: &dyn TokenCounter,
     ) -> Rehydration {
+        self.rehydrate_with(budget, catalog, bodies, counter, &LoadAdvice::default())
+    }
+
+    /// Like [`rehydrate_rest`](Session::rehydrate_rest), with `advice` on how to load the rest.
+    pub(crate) fn rehydrate_with(
+        &mut self,
+        budget: Budget,
+        catalog: &Catalog,
+        bodies: &dyn BodySource,
+        counter: &dyn TokenCounter,
+        advice: &LoadAdvice,
+    ) -> Rehydration {
         let mut purse = RemainingBudget::new(&budget, counter);
         let (mut text, mut skills, mut omitted, mut unnamed) = (String::new(), Vec::new(), Vec::new(), Vec::new());
         for remembered in self.skills.iter_mut().rev().filter(|remembered| remembered.is_dropped()) {
@@ -89,8 +101,7 @@ impl Session {
             let heading = format!("\n### {}\n\n", skill.name());
             let before = purse.clone();
             purse.charge(counter.count(&heading));
-            let rest = if skill.is_for_models() { loadable_rest(skill.name()) } else { UNLOADABLE_REST.to_owned() };
-            let part = if skill.is_for_models() { loadable_part(skill.name()) } else { UNLOADABLE_REST.to_owned() };
+            let (rest, part) = (advice.rest_of(skill), advice.part_of(skill));
             // The parts that were shown before, if their places are the same; else from the beginning on.
             let is_same = remembered.arguments.is_empty() && remembered.shortened && digest(&body) == remembered.digest;
             let wanted = if is_same { remembered.parts.clone() } else { Vec::new() };
@@ -124,7 +135,7 @@ impl Session {
             skills.push(RehydratedSkill { name, decision, tokens });
         }
         if !unnamed.is_empty() {
-            let say = |list: &str| format!("\nUsed before, not shown again: {list}. load_skill gives one by its id.");
+            let say = |list: &str| format!("\nUsed before, not shown again: {list}. {}", advice.one);
             text.push_str(&sentence(&unnamed, unnamed.len(), Some(Tokens(60)), counter, say));
         }
         let text = text.trim_matches('\n').to_owned();

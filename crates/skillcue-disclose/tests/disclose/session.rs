@@ -258,7 +258,7 @@ fn rehydration_goes_back_from_the_most_recent() {
     let shown: Vec<_> = back.skills.iter().map(|skill| (&*skill.name, skill.decision)).collect();
     assert_eq!(shown, [("c", Decision::Included), ("b", Decision::Shortened)]);
     assert!(back.text.starts_with("## Skills in Use\n\n### c\n\nBase directory"));
-    assert!(back.text.ends_with("Used before, not shown again: a. load_skill gives one by its id."), "{}", back.text);
+    assert!(back.text.ends_with("Used before, not shown again: a. `load_skill` gives one by its id."), "{}", back.text);
     assert_eq!(back.tokens, Tokens::bytes4(back.text.len()));
     assert!(back.skills.iter().map(|skill| skill.tokens).sum::<Tokens>() <= Tokens(85));
     let omitted: Vec<&str> = back.omitted.iter().map(|(name, _)| name.as_str()).collect();
@@ -301,7 +301,7 @@ fn rehydration_of_bodies_that_are_too_long() {
     let back = session.rehydrate(budget, &house.catalog, &Files, &Bytes4);
     assert_eq!(back.skills.len(), 0);
     assert!(back.omitted[0].1.contains("not even its first line fits"));
-    assert_eq!(back.text, "Used before, not shown again: pdf. load_skill gives one by its id.");
+    assert_eq!(back.text, "Used before, not shown again: pdf. `load_skill` gives one by its id.");
 }
 
 #[test]

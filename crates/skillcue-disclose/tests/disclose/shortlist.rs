@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use skillcue_catalog::{Enablement, Skill, Source};
 use skillcue_disclose::{
-    BodySource, Counter, Decision, DiscloseConfig, Disclosure, Fallback, LOAD_ADVICE, Policy, SHORTLIST_HEADING,
-    Session, Situation, Tier, Tokens,
+    BodySource, Counter, Decision, DiscloseConfig, Disclosure, Fallback, LOAD_ADVICE, LoadAdvice, Policy,
+    SHORTLIST_HEADING, Session, Situation, Tier, Tokens,
 };
 use skillcue_select::{Hit, Intent, Mention, Mode, Reason, ReasonKind, Thresholds};
 
@@ -307,7 +307,10 @@ fn an_embedder_has_words_of_its_own() {
     let house = three();
     let hits = || vec![likely(&house, "pdf", 0.25, 0.4)];
     let with = |advice: String| {
-        let config = DiscloseConfig { load_advice: advice.into(), ..DiscloseConfig::default() };
+        let config = DiscloseConfig {
+            load_advice: LoadAdvice { names: advice.into(), ..LoadAdvice::default() },
+            ..DiscloseConfig::default()
+        };
         show_with(&house, config, hits(), &Change::default())
     };
     let advice = "If one of them fits, invoke it with the Skill tool; otherwise ignore them.";

@@ -9,7 +9,7 @@ use skillcue_base::quoted;
 use super::cursor::{self, List};
 use super::entries::EntryResult;
 use super::files::{self, ServeError};
-use super::logging::{ClientLogLevel, LogLine};
+use super::logging::LogLine;
 use super::resources::{resource, skill_file};
 use super::view::CatalogView;
 use super::{ServerShared, SkillServer, is_modern, mime, uris};
@@ -135,7 +135,7 @@ impl SkillServer {
             named.push(format!("and {more} more"));
         }
         let message = named.join("; ");
-        self.log(LogLine::new(ClientLogLevel::Warning, "skills", format!("left out: {message}")), context).await;
+        self.log(LogLine::warning("skills", format!("left out: {message}")), context).await;
     }
 }
 

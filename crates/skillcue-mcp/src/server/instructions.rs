@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use skillcue::Skillcue;
 
-/// Returns the static section, if it names every skill; else how many there are and how to find one. `None` without
-/// skills.
+/// The longest instructions that every client passes on whole, in characters: Claude Code cuts them there, in the middle of
+/// an entry.
+const MAX_CHARACTERS: usize = 4_096;
+
+/// Returns the static section, if it names every skill and no client would cut it; else how many there are and how to find
+/// one. `None` without skills.
 pub(super) fn of(skillcue: &Skillcue) -> Option<Arc<str>> {
     let section = skillcue.prompt();
     if section.text.is_empty() {
         return None;
     }
-    if section.omitted.is_empty() {
+    if section.omitted.is_empty() && section.text.chars().count() < MAX_CHARACTERS {
         return Some(section.text);
     }
     let visible = skillcue.census().visible;

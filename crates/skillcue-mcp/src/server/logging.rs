@@ -4,67 +4,38 @@
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use serde_json::json;
 
-/// The severity of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ClientLogLevel {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
-}
+/// The rank of the level from which lines are sent to a client that has not chosen one.
+pub(super) const DEFAULT_RANK: u8 = rank(LoggingLevel::Warning);
 
-impl ClientLogLevel {
-    pub(super) fn rank(self) -> u8 {
-        self as u8
-    }
-
-    pub(super) fn of(level: LoggingLevel) -> ClientLogLevel {
-        match level {
-            LoggingLevel::Debug => ClientLogLevel::Debug,
-            LoggingLevel::Info => ClientLogLevel::Info,
-            LoggingLevel::Notice => ClientLogLevel::Notice,
-            LoggingLevel::Warning => ClientLogLevel::Warning,
-            LoggingLevel::Error => ClientLogLevel::Error,
-            LoggingLevel::Critical => ClientLogLevel::Critical,
-            LoggingLevel::Alert => ClientLogLevel::Alert,
-            LoggingLevel::Emergency => ClientLogLevel::Emergency,
-        }
-    }
-
-    fn protocol(self) -> LoggingLevel {
-        match self {
-            ClientLogLevel::Debug => LoggingLevel::Debug,
-            ClientLogLevel::Info => LoggingLevel::Info,
-            ClientLogLevel::Notice => LoggingLevel::Notice,
-            ClientLogLevel::Warning => LoggingLevel::Warning,
-            ClientLogLevel::Error => LoggingLevel::Error,
-            ClientLogLevel::Critical => LoggingLevel::Critical,
-            ClientLogLevel::Alert => LoggingLevel::Alert,
-            ClientLogLevel::Emergency => LoggingLevel::Emergency,
-        }
-    }
+/// Returns the place of a level among all, the least severe first, as the protocol lists them.
+pub(super) const fn rank(level: LoggingLevel) -> u8 {
+    level as u8
 }
 
 /// One log line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct LogLine {
-    pub(super) level: ClientLogLevel,
+    level: LoggingLevel,
     /// The part of the server that it is about.
     logger: &'static str,
     message: String,
 }
 
 impl LogLine {
-    pub(super) fn new(level: ClientLogLevel, logger: &'static str, message: impl Into<String>) -> LogLine {
-        LogLine { level, logger, message: message.into() }
+    pub(super) fn info(logger: &'static str, message: impl Into<String>) -> LogLine {
+        LogLine { level: LoggingLevel::Info, logger, message: message.into() }
+    }
+
+    pub(super) fn warning(logger: &'static str, message: impl Into<String>) -> LogLine {
+        LogLine { level: LoggingLevel::Warning, logger, message: message.into() }
+    }
+
+    pub(super) fn rank(&self) -> u8 {
+        rank(self.level)
     }
 
     pub(super) fn into_params(self) -> LoggingMessageNotificationParam {
-        LoggingMessageNotificationParam::new(self.level.protocol(), json!({ "message": self.message }))
+        LoggingMessageNotificationParam::new(self.level, json!({ "message": self.message }))
             .with_logger(format!("skillcue.{}", self.logger))
     }
 }

@@ -61,7 +61,7 @@ use skillcue::{Catalog, Changes, Skillcue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::entries::EntryCache;
-use self::logging::{ClientLogLevel, LogLine};
+use self::logging::{LogLine, rank};
 use self::session::{ChangeNotice, ClientSession, PendingNotices, Subscribers};
 use self::view::CatalogView;
 
@@ -234,8 +234,8 @@ impl SkillServer {
             return;
         }
         // Since 2026-07-28 each request sets its own log level.
-        let wanted = context.meta.log_level().map(ClientLogLevel::of);
-        if wanted.is_some_and(|wanted| line.level >= wanted) {
+        let wanted = context.meta.log_level();
+        if wanted.is_some_and(|wanted| line.rank() >= rank(wanted)) {
             #[expect(deprecated, reason = "still served")]
             // A client that is gone has no use for the line.
             let _ = context.peer.notify_logging_message(line.into_params()).await;
@@ -429,7 +429,7 @@ impl ServerHandler for SkillServer {
         if is_modern(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
-        self.session.outbox().set_level(ClientLogLevel::of(request.level));
+        self.session.outbox().set_level(rank(request.level));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use skillcue_base::Shown;
 
 use super::cursor::{self, List};
 use super::files::{self, ServeError};
-use super::logging::{ClientLogLevel, LogLine};
+use super::logging::LogLine;
 use super::view::CatalogView;
 use super::{SkillServer, is_modern, mime, uris};
 
@@ -84,7 +84,7 @@ impl SkillServer {
     /// Sends the client a log line if a URI was refused, and why.
     pub(super) async fn log_refusal(&self, failure: &ServeError, context: &RequestContext<RoleServer>) {
         if let ServeError::Refused(message) = failure {
-            self.log(LogLine::new(ClientLogLevel::Warning, "security", message.as_str()), context).await;
+            self.log(LogLine::warning("security", message.as_str()), context).await;
         }
     }
 }

@@ -10,7 +10,7 @@ use skillcue::{Catalog, Changes};
 use skillcue_base::counted;
 use tokio::sync::{Notify, watch};
 
-use super::logging::{ClientLogLevel, LogLine};
+use super::logging::{DEFAULT_RANK, LogLine};
 use super::texts::SentTexts;
 use super::uris;
 use super::view::{is_prompt, is_served};
@@ -77,7 +77,7 @@ impl ChangeNotice {
             let more = if names.len() > MAX_NAMED { ", …" } else { "" };
             names.truncate(MAX_NAMED);
             let message = format!("{count} changed: {}{more}", names.join(", "));
-            notice.line = Some(LogLine::new(ClientLogLevel::Info, "catalog", message));
+            notice.line = Some(LogLine::info("catalog", message));
         }
         notice
     }
@@ -153,13 +153,13 @@ impl Outbox {
         lock(&self.watched).remove(uri);
     }
 
-    pub(super) fn set_level(&self, level: ClientLogLevel) {
-        self.level.store(level.rank(), Ordering::Relaxed);
+    pub(super) fn set_level(&self, rank: u8) {
+        self.level.store(rank, Ordering::Relaxed);
     }
 
     /// Queues a log line, if the client wants lines of its level.
     pub(super) fn log(&self, line: &LogLine) {
-        if line.level.rank() < self.level.load(Ordering::Relaxed) {
+        if line.rank() < self.level.load(Ordering::Relaxed) {
             return;
         }
         let mut pending = lock(&self.pending);
@@ -295,7 +295,7 @@ pub(super) struct ClientSession {
 impl ClientSession {
     pub(super) fn new(subscribers: Arc<Subscribers>, is_lasting: bool) -> ClientSession {
         let id = subscribers.next_id();
-        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), ClientLogLevel::Warning.rank());
+        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), DEFAULT_RANK);
         ClientSession {
             backlog: Arc::default(),
             outbox: Arc::new(outbox),
@@ -427,7 +427,7 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    use super::{Backlog, ChangeNotice, ClientLogLevel, ClientSession, LogLine, MAX_BACKLOG, Subscribers};
+    use super::{Backlog, ChangeNotice, ClientSession, LogLine, MAX_BACKLOG, Subscribers};
 
     #[test]
     fn closed_subscribers_are_forgotten() {
@@ -472,7 +472,7 @@ mod tests {
                 prompts: true,
                 skills: vec!["pdf".to_owned()],
                 paths: HashSet::from(["pdf".to_owned()]),
-                line: Some(LogLine::new(ClientLogLevel::Warning, "changes", "x")),
+                line: Some(LogLine::warning("changes", "x")),
             });
         }
         let notices = session.outbox().next().await.unwrap();

@@ -14,6 +14,7 @@ use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput};
 use skillcue_base::quoted;
 use tokio::sync::mpsc;
 
+use super::logging::LogLine;
 use super::{SkillServer, is_modern};
 
 /// How many reports of progress wait to be sent. A tool that reports faster loses some, and is not held up.
@@ -92,9 +93,12 @@ impl SkillServer {
         let (sender, mut reports) = mpsc::channel(MAX_PROGRESS);
         let token = context.meta.get_progress_token();
         let wants_progress = token.is_some();
+        let is_lasting = self.session.is_lasting();
+        if is_lasting {
+            self.end_lifecycles(&call);
+        }
         let loaded = self.session.loaded();
         let session = self.session.label();
-        let is_lasting = self.session.is_lasting();
         let shown = is_lasting.then(|| self.session.texts.snapshot());
         let cancellation = context.ct.clone();
         let work = self.unbounded(move |shared, _| {
@@ -111,7 +115,8 @@ impl SkillServer {
                 loaded: &loaded,
                 session: &session,
                 is_lasting,
-                shown: shown.as_ref(),
+                shown: shown.as_ref().map(|(session, _)| session),
+                message: shown.as_ref().map_or("", |(_, query)| query),
             };
             let output = shared.skillcue.call_tool(&call, &context)?;
             // This looks at the skill's scripts.
@@ -151,6 +156,21 @@ impl SkillServer {
             self.session.texts.record(&mut output);
         }
         Ok(result(&mut output))
+    }
+
+    /// Lets the skills leave whose lifecycle ends as this call comes in. Their texts cannot be taken out of the client's
+    /// context: they count as gone, and their tools are.
+    fn end_lifecycles(&self, call: &Call) {
+        let gone = self.session.texts.begin(call, &self.shared.skillcue.catalog());
+        let mut has_left = false;
+        for name in &gone {
+            has_left |= self.session.forget_skill(name);
+            let message = format!("the skill {} has left: its lifecycle has ended", quoted(name));
+            self.session.outbox().log(&LogLine::info("tools", message));
+        }
+        if has_left {
+            self.session.tools_changed();
+        }
     }
 
     /// Returns whether a call is about a skill of another server, which will have to be asked.

@@ -1,13 +1,12 @@
 //! Directories, copied.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use skillcue_registry::{Disk, DiskStep, Exceeded, FetchError, FetchLimits, InstallOrigin, Refusal, Seam, fetch};
+use skillcue_registry::{Disk, Exceeded, FetchError, FetchLimits, InstallOrigin, Refusal, fetch};
 use tempfile::TempDir;
 
 use crate::support::{FetchResult, files, get, no_git, tree};
@@ -128,45 +127,35 @@ fn a_target_below_the_source_is_no_part_of_it() {
     assert_eq!(tree(&into).into_keys().collect::<Vec<_>>(), ["pdf", "pdf/SKILL.md", "pdf/scripts", "pdf/stage"]);
 }
 
-/// Writes to a file while it is copied.
-struct Writer(PathBuf);
-
-impl Seam for Writer {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        // Once: what grows for ever would be stopped by a limit.
-        if step.call == "write" && step.path.ends_with("SKILL.md") && self.0.metadata()?.len() == 5 {
-            std::fs::File::options().append(true).open(&self.0)?.write_all(b", and more")?;
-        }
-        Ok(())
-    }
-}
-
 #[test]
 fn a_file_that_changes_while_copied_is_an_error() {
     let from = source();
     let file = from.path().join("pdf/SKILL.md");
-    let done = copy_with(from.path(), &FetchLimits::default(), &Disk::with_seam(Arc::new(Writer(file.clone()))));
-    assert!(matches!(&done.result, Err(FetchError::Changed { path }) if *path == file), "{:?}", done.result);
-}
-
-/// Puts a pipe into a file's place after it was listed.
-struct Swapper(PathBuf);
-
-impl Seam for Swapper {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        if step.call == "mkdir" && step.path.ends_with("pdf") {
-            std::fs::remove_file(&self.0)?;
-            mknodat(CWD, &self.0, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
+    let copied = file.clone();
+    let writer = Disk::with_seam(move |step| {
+        // Once: what grows for ever would be stopped by a limit.
+        if step.call == "write" && step.path.ends_with("SKILL.md") && copied.metadata()?.len() == 5 {
+            std::fs::File::options().append(true).open(&copied)?.write_all(b", and more")?;
         }
         Ok(())
-    }
+    });
+    let done = copy_with(from.path(), &FetchLimits::default(), &writer);
+    assert!(matches!(&done.result, Err(FetchError::Changed { path }) if *path == file), "{:?}", done.result);
 }
 
 #[test]
 fn a_pipe_put_there_meanwhile_is_refused_too() {
     let from = source();
     let file = from.path().join("pdf/SKILL.md");
-    let done = copy_with(from.path(), &FetchLimits::default(), &Disk::with_seam(Arc::new(Swapper(file.clone()))));
+    let listed = file.clone();
+    let swapper = Disk::with_seam(move |step| {
+        if step.call == "mkdir" && step.path.ends_with("pdf") {
+            std::fs::remove_file(&listed)?;
+            mknodat(CWD, &listed, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
+        }
+        Ok(())
+    });
+    let done = copy_with(from.path(), &FetchLimits::default(), &swapper);
     assert!(file.symlink_metadata().unwrap().file_type().is_fifo(), "it was swapped");
     assert_eq!(done.refusal(), ("pdf/SKILL.md".to_owned(), Refusal::Special("a named pipe")));
 }

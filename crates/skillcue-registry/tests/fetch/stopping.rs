@@ -1,13 +1,11 @@
 //! Cancelling, time, progress, and a disk that is full.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use skillcue_registry::{
-    Disk, DiskStep, Exceeded, FetchError, FetchEvent, FetchLimits, FetchProgress, InstallOrigin, Seam,
-};
+use skillcue_registry::{Disk, Exceeded, FetchError, FetchEvent, FetchLimits, FetchProgress, InstallOrigin};
 
 use crate::support::{Made, both, get, no_git};
 
@@ -99,24 +97,16 @@ fn progress_is_told_and_grows() {
     assert!(known > 0, "the total is reported where an archive has it");
 }
 
-/// Lets so many changes through, and then there is no room any more.
-struct Full(AtomicUsize);
-
-impl Seam for Full {
-    fn before(&self, _: DiskStep<'_>) -> io::Result<()> {
-        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(io::ErrorKind::StorageFull.into()),
-        }
-    }
-}
-
 #[test]
 fn a_full_disk_is_said_to_be_full() {
     let dir = tempfile::tempdir().unwrap();
     for origin in origins(dir.path()) {
         for steps in 0..6 {
-            let disk = Disk::with_seam(Arc::new(Full(AtomicUsize::new(steps))));
+            let left = AtomicUsize::new(steps);
+            let disk = Disk::with_seam(move |_| {
+                let passed = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+                passed.map(drop).map_err(|_| io::ErrorKind::StorageFull.into())
+            });
             let done = get(&origin, &FetchLimits::default(), &disk, &no_git(), &());
             assert!(matches!(&done.result, Err(FetchError::Write { .. })), "{origin} {steps}: {:?}", done.result);
             assert!(done.error().contains("no storage space"), "{}", done.error());

@@ -4,11 +4,10 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use skillcue_registry::{Disk, DiskStep, Seam};
+use skillcue_registry::Disk;
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform};
 use crate::support::{all_below, alone, copy, is_clean, litter, open, seen};
@@ -16,24 +15,6 @@ use crate::support::{all_below, alone, copy, is_clean, litter, open, seen};
 const OPERATION: &str = "SKILLCUE_TEST_OPERATION";
 const DIR: &str = "SKILLCUE_TEST_DIR";
 const STEPS: &str = "SKILLCUE_TEST_STEPS";
-
-/// Kills this very process before a step.
-struct Kill {
-    left: AtomicUsize,
-    renames: bool,
-}
-
-impl Seam for Kill {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
-            Command::new("kill").args(["-9", &std::process::id().to_string()]).status()?;
-            loop {
-                std::thread::sleep(Duration::from_secs(1));
-            }
-        }
-        if self.renames && step.call == "exchange" { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
-    }
-}
 
 /// No test: the process that is killed.
 #[test]
@@ -45,8 +26,17 @@ fn the_one_that_is_killed() {
     };
     let dir = std::env::var(DIR).unwrap();
     let left = AtomicUsize::new(std::env::var(STEPS).unwrap().parse().unwrap());
-    perform(&operation, Path::new(&dir), &Disk::with_seam(Arc::new(Kill { left, renames: operation == RENAMES })))
-        .unwrap();
+    let renames = operation == RENAMES;
+    let disk = Disk::with_seam(move |step| {
+        if left.fetch_sub(1, Ordering::SeqCst) == 0 {
+            Command::new("kill").args(["-9", &std::process::id().to_string()]).status()?;
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        }
+        if renames && step.call == "exchange" { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+    });
+    perform(&operation, Path::new(&dir), &disk).unwrap();
 }
 
 /// Runs an operation in a process of its own that dies after so many steps; whether it did.

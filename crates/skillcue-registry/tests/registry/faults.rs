@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, DiskStep, RegistryError, Seam};
+use skillcue_registry::{Disk, DiskStep, RegistryError};
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform, prepare};
 use crate::support::{alone, copy, litter, open, seen, tempdir};
@@ -19,7 +19,7 @@ struct Refuse {
     renames: bool,
 }
 
-impl Seam for Refuse {
+impl Refuse {
     fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let passed = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if passed.is_ok() {
@@ -31,9 +31,7 @@ impl Seam for Refuse {
         }
         Err(self.kind.into())
     }
-}
 
-impl Refuse {
     fn refused(&self) -> bool {
         let left = self.left.load(Ordering::SeqCst);
         left == 0 || left > usize::MAX / 2
@@ -47,7 +45,8 @@ fn refuse_everywhere(operation: &str, kind: ErrorKind, once: bool) -> usize {
         let place = at("run");
         copy(&at("before"), &place);
         let seam = Arc::new(Refuse { left: AtomicUsize::new(steps), kind, once, renames: operation == RENAMES });
-        let result = perform(operation, &place, &Disk::with_seam(Arc::clone(&seam) as Arc<dyn Seam>));
+        let taken = Arc::clone(&seam);
+        let result = perform(operation, &place, &Disk::with_seam(move |step| taken.before(step)));
         let context = format!("{operation}, {kind:?} after {steps} steps: {result:?}");
         let now = seen(&open(&place));
         match &result {
@@ -104,7 +103,7 @@ fn readers_see_a_committed_change_before_it_is_finished() {
     prepare("remove", dir.path());
     let error = (0..).find_map(|steps| {
         let full = Refuse { left: AtomicUsize::new(steps), kind: ErrorKind::StorageFull, once: false, renames: false };
-        let error = perform("remove", dir.path(), &Disk::with_seam(Arc::new(full))).unwrap_err();
+        let error = perform("remove", dir.path(), &Disk::with_seam(move |step| full.before(step))).unwrap_err();
         matches!(error, RegistryError::Unfinished { .. }).then_some(error)
     });
     assert!(error.unwrap().to_string().starts_with("the change is recorded, but not finished yet: cannot "));
@@ -123,7 +122,7 @@ fn readers_see_a_committed_change_before_it_is_finished() {
 fn the_message_says_what_where_and_why() {
     let dir = tempdir();
     let full = Refuse { left: AtomicUsize::new(0), kind: ErrorKind::StorageFull, once: false, renames: false };
-    let error = perform("enable", dir.path(), &Disk::with_seam(Arc::new(full))).unwrap_err();
+    let error = perform("enable", dir.path(), &Disk::with_seam(move |step| full.before(step))).unwrap_err();
     let expected = format!("cannot make {}: no storage space", dir.path().join(".registry/staging").display());
     assert_eq!(error.to_string(), expected);
     assert_eq!(error.hint().unwrap(), "make room and try again");

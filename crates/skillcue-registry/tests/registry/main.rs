@@ -9,6 +9,7 @@ mod crash;
 mod faults;
 mod foreign;
 mod hostile;
+mod links;
 mod operations;
 mod shared;
 mod stuck;

@@ -7,33 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation, Seam};
+use skillcue_registry::{Disk, Registry, RegistryError, RegistryLocation};
 
 use crate::support::{all_below, install, now, skill, tempdir};
 
-/// Puts a link in place of a directory, once, before a certain change.
-struct Swap {
-    call: &'static str,
-    below: PathBuf,
-    dir: PathBuf,
-    victim: PathBuf,
-    done: AtomicBool,
-}
-
-impl Seam for Swap {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        if step.call == self.call && step.path.starts_with(&self.below) && !self.done.swap(true, Ordering::SeqCst) {
-            std::fs::rename(&self.dir, self.dir.with_extension("away"))?;
-            symlink(&self.victim, &self.dir)?;
+/// Returns a disk that puts a link in place of a directory, once, before a certain change; and whether it has.
+fn swap(call: &'static str, below: &Path, dir: &Path, victim: &Path) -> (Arc<AtomicBool>, Disk) {
+    let (below, dir, victim) = (below.to_owned(), dir.to_owned(), victim.to_owned());
+    let done = Arc::new(AtomicBool::new(false));
+    let swapped = Arc::clone(&done);
+    let disk = Disk::with_seam(move |step| {
+        if step.call == call && step.path.starts_with(&below) && !swapped.swap(true, Ordering::SeqCst) {
+            std::fs::rename(&dir, dir.with_extension("away"))?;
+            symlink(&victim, &dir)?;
         }
         Ok(())
-    }
-}
-
-fn swap(call: &'static str, below: &Path, dir: &Path, victim: &Path) -> (Arc<Swap>, Disk) {
-    let (below, dir, victim) = (below.to_owned(), dir.to_owned(), victim.to_owned());
-    let swap = Arc::new(Swap { call, below, dir, victim, done: AtomicBool::new(false) });
-    (Arc::clone(&swap), Disk::with_seam(swap))
+    });
+    (done, disk)
 }
 
 #[test]
@@ -47,7 +37,7 @@ fn removing_does_not_follow_a_swapped_link() {
     let tree = dir.path().join("tree");
     let (swap, disk) = swap("unlink", &tree.join("sub"), &tree.join("sub"), victim.path());
     assert!(disk.remove_dir_all(&tree).is_err(), "what has appeared meanwhile was not asked for");
-    assert!(swap.done.load(Ordering::SeqCst));
+    assert!(swap.load(Ordering::SeqCst));
     assert_eq!(all_below(victim.path()).len(), 2, "what the link leads to is left");
     Disk::default().remove_dir_all(&tree).unwrap();
     assert_eq!(all_below(victim.path()).len(), 2);
@@ -77,7 +67,7 @@ fn moving_does_not_follow_a_swapped_link() {
             let chosen = crate::support::chosen("pdf", "/from/here");
             let _ = registry.install(&staging, &[chosen], &crate::support::options());
         }
-        assert!(swap.done.load(Ordering::SeqCst), "{call}");
+        assert!(swap.load(Ordering::SeqCst), "{call}");
         assert!(place_is_link(dir.path()), "{call}: the link is still there to be followed");
         assert_eq!(all_below(victim.path()), [victim.path().join("pdf/precious")], "{call}");
     }
@@ -93,25 +83,18 @@ fn stamps(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u64, i64, i64)> {
     all_below(dir).into_iter().map(stamp).collect()
 }
 
-/// Refuses to remove the journal, and to move anything back.
-struct Stuck(AtomicBool);
-
-impl Seam for Stuck {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        let stuck = step.call == "rename" && step.path.starts_with("/") && step.path.ends_with("trash/00000001/pdf");
-        if stuck {
-            self.0.store(true, Ordering::SeqCst);
-        }
-        if self.0.load(Ordering::SeqCst) { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
-    }
-}
-
 #[test]
 fn opening_a_project_writes_nothing() {
     let dir = tempdir();
     let place = RegistryLocation::project(dir.path());
     install(&Registry::open(place.clone(), Disk::default()), &["csv", "pdf"], "");
-    let stuck = Disk::with_seam(Arc::new(Stuck(AtomicBool::new(false))));
+    // Refuses to remove the journal, and to move anything back.
+    let refuses = AtomicBool::new(false);
+    let stuck = Disk::with_seam(move |step| {
+        let trashed = step.path.starts_with("/") && step.path.ends_with("trash/00000001/pdf");
+        let is_stuck = refuses.fetch_or(step.call == "rename" && trashed, Ordering::SeqCst);
+        if is_stuck || step.call == "rename" && trashed { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
+    });
     let error = Registry::open(place.clone(), stuck).remove(&["pdf"], now()).unwrap_err();
     assert!(matches!(error, RegistryError::Unfinished { .. }), "{error}");
     let inner = dir.path().join(".skillcue/registry");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation, Seam};
+use skillcue_registry::{Disk, DiskStep, Registry, RegistryError, RegistryLocation};
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform};
 use crate::support::{alone, copy, install, is_clean, litter, now, open, seen, tempdir};
@@ -21,12 +21,6 @@ struct Never {
 }
 
 impl Never {
-    fn at(steps: usize, kind: ErrorKind, renames: bool) -> Arc<Never> {
-        Arc::new(Never { left: AtomicUsize::new(steps), kind, renames, refused: Mutex::new(None) })
-    }
-}
-
-impl Seam for Never {
     fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let mut refused = self.refused.lock().unwrap();
         if refused.is_none() && self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
@@ -46,8 +40,10 @@ fn refuse_each(operation: &str, kind: ErrorKind) -> usize {
     for steps in 0.. {
         let place = at("run");
         copy(&at("before"), &place);
-        let seam = Never::at(steps, kind, operation == RENAMES);
-        let disk = Disk::with_seam(Arc::clone(&seam) as Arc<dyn Seam>);
+        let (left, renames) = (AtomicUsize::new(steps), operation == RENAMES);
+        let seam = Arc::new(Never { left, kind, renames, refused: Mutex::new(None) });
+        let taken = Arc::clone(&seam);
+        let disk = Disk::with_seam(move |step| taken.before(step));
         let result = perform(operation, &place, &disk);
         let Some((call, path)) = seam.refused.lock().unwrap().clone() else { return whole };
         let context = format!("{operation}, {kind:?} for {call} {}: {result:?}", path.display());
@@ -103,7 +99,7 @@ struct Interrupt {
     renames: bool,
 }
 
-impl Seam for Interrupt {
+impl Interrupt {
     fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
         let next = |count: &AtomicUsize| {
             count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
@@ -129,7 +125,8 @@ fn undoing_that_is_interrupted_is_finished_by_the_next() {
                 copy(&at("before"), &place);
                 let (left, then) = (AtomicUsize::new(steps), AtomicUsize::new(then));
                 let seam = Arc::new(Interrupt { left, then, renames: operation == RENAMES });
-                let result = perform(operation, &place, &Disk::with_seam(Arc::clone(&seam) as Arc<dyn Seam>));
+                let taken = Arc::clone(&seam);
+                let result = perform(operation, &place, &Disk::with_seam(move |step| taken.before(step)));
                 over = seam.left.load(Ordering::SeqCst) > 0;
                 let journal = place.join(".registry/journal.json").exists();
                 let now = seen(&open(&place));
@@ -181,16 +178,11 @@ fn a_directory_that_must_not_be_written_to() {
 }
 
 /// Refuses everything below a directory.
-struct Below(PathBuf);
-
-impl Seam for Below {
-    fn before(&self, step: DiskStep<'_>) -> io::Result<()> {
-        if step.path.starts_with(&self.0) { Err(ErrorKind::CrossesDevices.into()) } else { Ok(()) }
-    }
-}
-
 fn below(path: &Path) -> Disk {
-    Disk::with_seam(Arc::new(Below(path.to_owned())))
+    let dir = path.to_owned();
+    Disk::with_seam(
+        move |step| if step.path.starts_with(&dir) { Err(ErrorKind::CrossesDevices.into()) } else { Ok(()) },
+    )
 }
 
 #[test]

@@ -7,6 +7,10 @@ use crate::relevance::sequence::{BREAK, EXCLUDED, key};
 
 /// How many pairs of neighbouring words of a message are looked for.
 pub(crate) const MAX_PAIRS: usize = 128;
+/// Words are near each other if at most one less than so many are between them.
+const NEAR: usize = 3;
+/// The length of a passage, in words.
+const PASSAGE: u32 = 12;
 
 /// The evidence for one skill: how much a message and its texts have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -19,10 +23,10 @@ pub struct Evidence {
     pub name: f32,
     /// BM25 of the request, without what the message carries along, as a share of the most that it could be.
     pub request: f32,
-    /// The share of the message's neighbouring words that are neighbours in the body.
-    pub body_pairs: f32,
-    /// Likewise for the description.
-    pub front_pairs: f32,
+    /// The share of the message's neighbouring words that are neighbours in the description or in the body.
+    pub pairs: f32,
+    /// The share that are near each other there, in any order.
+    pub near: f32,
     /// The share of the message's code words that the body has.
     pub code_words: f32,
     /// How well one clause of the description fits: the cosine of its words and the message's, weighed by rarity.
@@ -33,6 +37,10 @@ pub struct Evidence {
     pub triples: f32,
     /// The share of the message that the best section of the body has.
     pub section: f32,
+    /// The share of the message that the best twelve words of the body have.
+    pub passage: f32,
+    /// The share of the name, weighed by rarity, that the message has.
+    pub named: f32,
     /// Whether the message has the name as written: with hyphens, or in quotation marks.
     pub mention: f32,
     /// The cosine of the message and the skill by a sentence model; 0 without one.
@@ -54,13 +62,26 @@ pub struct Evidence {
 pub(crate) struct EvidenceScratch {
     counts: Vec<u16>,
     seen: Vec<u32>,
+    hits: Vec<(u32, u8)>,
+    inside: Vec<u16>,
 }
 
 /// The terms of a text that a message has, as bits, and the pairs of them.
 #[derive(Debug, Clone, Copy, Default)]
 struct SharedTerms {
     terms: u128,
+    /// The pairs of neighbours that are neighbours in the text, too.
     pairs: u128,
+    /// The pairs that are near each other there.
+    near: u128,
+}
+
+impl SharedTerms {
+    fn add(&mut self, other: SharedTerms) {
+        self.terms |= other.terms;
+        self.pairs |= other.pairs;
+        self.near |= other.near;
+    }
 }
 
 impl MessageTerms {
@@ -74,10 +95,12 @@ impl MessageTerms {
         sum
     }
 
-    /// Walks over one part of a text.
-    fn shared(&self, part: &[u32], counts: &mut [u16]) -> SharedTerms {
+    /// Walks over one part of a text. `hits` receives the places of the message's words.
+    fn shared(&self, part: &[u32], counts: &mut [u16], hits: &mut Vec<(u32, u8)>) -> SharedTerms {
+        hits.clear();
         let mut shared = SharedTerms::default();
-        let mut previous: Option<u8> = None;
+        let mut before: [Option<u8>; NEAR] = [None; NEAR];
+        let mut place = 0;
         for &number in part {
             let (key, compound) = key(number);
             let at = self.position(key);
@@ -88,21 +111,52 @@ impl MessageTerms {
             if compound {
                 continue;
             }
-            if let (Some(a), Some(b)) = (previous, at)
-                && let Some(pair) = self.pairs.iter().position(|pair| (pair.0, pair.1) == (a, b))
-            {
-                shared.pairs |= 1 << pair;
+            place += 1;
+            if let Some(at) = at {
+                let own = &self.pairs_of[usize::from(at)];
+                if let Some(last) = before[0] {
+                    shared.pairs |= self.pairs_of[usize::from(last)].first & own.second;
+                }
+                for other in before.into_iter().flatten().filter(|other| *other != at) {
+                    let other = &self.pairs_of[usize::from(other)];
+                    shared.near |= (other.first | other.second) & (own.first | own.second);
+                }
+                hits.push((place, at));
             }
-            previous = at;
+            before.rotate_right(1);
+            before[0] = at;
         }
         shared
     }
 
-    /// Returns the cosine of a clause and the message, given the terms that they share.
-    fn cosine(&self, clause: &[u32], shared: u128, rarity: &dyn Fn(u32) -> f32, seen: &mut Vec<u32>) -> f32 {
-        if shared == 0 {
-            return 0.0;
+    /// Returns the highest rarity, together, of different terms in one passage of a part.
+    fn best_passage(&self, hits: &[(u32, u8)], inside: &mut [u16]) -> f32 {
+        let (mut best, mut sum): (f32, f32) = (0.0, 0.0);
+        let mut from = 0;
+        for (place, at) in hits {
+            let count = &mut inside[usize::from(*at)];
+            if *count == 0 {
+                sum += self.terms[usize::from(*at)].idf;
+            }
+            *count += 1;
+            while place - hits[from].0 >= PASSAGE {
+                let gone = usize::from(hits[from].1);
+                inside[gone] -= 1;
+                if inside[gone] == 0 {
+                    sum -= self.terms[gone].idf;
+                }
+                from += 1;
+            }
+            best = best.max(sum);
         }
+        for (_, at) in &hits[from..] {
+            inside[usize::from(*at)] = 0;
+        }
+        best
+    }
+
+    /// Returns the rarity of the different terms of a clause together.
+    fn clause_weight(&self, clause: &[u32], rarity: &dyn Fn(u32) -> f32, seen: &mut Vec<u32>) -> f32 {
         seen.clear();
         let mut own = 0.0;
         for key in clause.iter().map(|number| key(*number).0) {
@@ -111,6 +165,15 @@ impl MessageTerms {
                 own += self.position(key).map_or_else(|| rarity(key), |at| self.terms[usize::from(at)].idf);
             }
         }
+        own
+    }
+
+    /// Returns the cosine of a clause and the message, given the terms that they share.
+    fn cosine(&self, clause: &[u32], shared: u128, rarity: &dyn Fn(u32) -> f32, seen: &mut Vec<u32>) -> f32 {
+        if shared == 0 {
+            return 0.0;
+        }
+        let own = self.clause_weight(clause, rarity, seen);
         self.weight(shared) / (own * self.total).max(f32::MIN_POSITIVE).sqrt()
     }
 
@@ -136,19 +199,23 @@ impl MessageTerms {
         rarity: &dyn Fn(u32) -> f32,
         scratch: &mut EvidenceScratch,
     ) -> Evidence {
-        let EvidenceScratch { counts, seen } = scratch;
-        counts.clear();
-        counts.resize(MAX_TERMS, 0);
+        let EvidenceScratch { counts, seen, hits, inside } = scratch;
+        for numbers in [&mut *counts, &mut *inside] {
+            numbers.clear();
+            numbers.resize(MAX_TERMS, 0);
+        }
         let mut evidence = Evidence::default();
         let total = self.total.max(f32::MIN_POSITIVE);
         let front = profile.front();
         let (positive, negative) =
             front.split_at(front.iter().position(|number| *number == EXCLUDED).unwrap_or(front.len()));
         let mut described = SharedTerms::default();
-        for clause in positive.split(|number| *number == BREAK) {
-            let shared = self.shared(clause, counts);
-            described.terms |= shared.terms;
-            described.pairs |= shared.pairs;
+        for (number, clause) in positive.split(|number| *number == BREAK).enumerate() {
+            let shared = self.shared(clause, counts, hits);
+            described.add(shared);
+            if number == 0 && shared.terms != 0 {
+                evidence.named = self.weight(shared.terms) / self.clause_weight(clause, rarity, seen);
+            }
             evidence.clause = evidence.clause.max(self.cosine(clause, shared.terms, rarity, seen));
         }
         let mut excluded = 0;
@@ -161,15 +228,15 @@ impl MessageTerms {
         }
         let mut body = SharedTerms::default();
         for section in profile.body().split(|number| *number == BREAK) {
-            let shared = self.shared(section, counts);
-            body.terms |= shared.terms;
-            body.pairs |= shared.pairs;
+            let shared = self.shared(section, counts, hits);
+            body.add(shared);
             if shared.terms != 0 {
                 evidence.section = evidence.section.max(self.weight(shared.terms) / total);
+                evidence.passage = evidence.passage.max(self.best_passage(hits, inside) / total);
             }
         }
-        evidence.front_pairs = self.pair_share(described.pairs);
-        evidence.body_pairs = self.pair_share(body.pairs);
+        evidence.pairs = self.pair_share(described.pairs | body.pairs);
+        evidence.near = self.pair_share(described.near | body.near);
         evidence.coverage = self.weight(described.terms | body.terms) / total;
         evidence.shared = (described.terms | body.terms).count_ones();
         for (at, term) in self.terms.iter().enumerate() {
@@ -204,6 +271,7 @@ impl Evidence {
             clause: self.clause.max(other.clause),
             triples: self.triples.max(other.triples),
             section: self.section.max(other.section),
+            passage: self.passage.max(other.passage),
             ..self
         }
     }

@@ -15,29 +15,56 @@ pub const RANK_PARTS: [&str; RANKS] = [
     "name and description",
     "whole text",
     "request",
-    "pairs in body",
-    "pairs in description",
+    "pairs",
+    "near words",
     "code words",
     "clause",
     "verbs",
     "triples",
     "section",
+    "passage",
     "name",
     "mention",
     "meaning",
 ];
-const RANKS: usize = 13;
+const RANKS: usize = 14;
+/// How many values the gate weighs, and as many decide about names.
+const GATES: usize = 12;
 /// The certainty that one word gives by itself at most: not enough to show a skill.
 pub(crate) const MAX_ONE_WORD: f32 = 0.45;
 /// How many ranks are weighed for their names.
 pub const MAX_NAMED: usize = 5;
 
 /// The names of what the gate weighs.
-pub const GATE_PARTS: [&str; 8] =
-    ["share", "coverage", "rarest word", "clause", "excluded", "question", "length", "skills"];
+pub const GATE_PARTS: [&str; GATES] = [
+    "share",
+    "coverage",
+    "rarest word",
+    "clause",
+    "excluded",
+    "question",
+    "length",
+    "skills",
+    "name and description",
+    "name",
+    "code words",
+    "near words",
+];
 /// The names of what decides whether a skill is named.
-pub const NAMING_PARTS: [&str; 8] =
-    ["share", "behind", "coverage", "clause", "excluded", "question", "length", "first"];
+pub const NAMING_PARTS: [&str; GATES] = [
+    "share",
+    "behind",
+    "coverage",
+    "clause",
+    "excluded",
+    "question",
+    "length",
+    "first",
+    "name and description",
+    "name",
+    "code words",
+    "near words",
+];
 
 /// Learned weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,9 +72,9 @@ pub struct FusionWeights {
     /// Of [`rank_values`].
     pub rank: [f32; RANKS],
     /// Of [`gate_values`], and the constant.
-    pub gate: [f32; 9],
+    pub gate: [f32; GATES + 1],
     /// Of [`naming_values`], and the constant.
-    pub naming: [f32; 9],
+    pub naming: [f32; GATES + 1],
 }
 
 impl FusionWeights {
@@ -66,13 +93,14 @@ pub fn rank_values(evidence: &Evidence, greatest: &Evidence) -> [f32; RANKS] {
         share(evidence.short, greatest.short),
         share(evidence.long, greatest.long),
         evidence.request,
-        evidence.body_pairs,
-        evidence.front_pairs,
+        evidence.pairs,
+        evidence.near,
         evidence.code_words,
         share(evidence.clause, greatest.clause),
         evidence.verbs,
         share(evidence.triples, greatest.triples),
         share(evidence.section, greatest.section),
+        share(evidence.passage, greatest.passage),
         share(evidence.name, greatest.name),
         evidence.mention,
         evidence.meaning,
@@ -91,7 +119,7 @@ pub struct MessageFacts {
 }
 
 /// Returns the evidence of the gate for a skill with a share of the ranking, `share`, from 0 to 1.
-pub fn gate_values(evidence: &Evidence, facts: MessageFacts, share: f32) -> [f32; 8] {
+pub fn gate_values(evidence: &Evidence, facts: MessageFacts, share: f32) -> [f32; GATES] {
     [
         share,
         evidence.coverage,
@@ -101,11 +129,15 @@ pub fn gate_values(evidence: &Evidence, facts: MessageFacts, share: f32) -> [f32
         f32::from(u8::from(facts.question)),
         facts.count.ln_1p(),
         facts.skills.ln_1p() / 10.0,
+        evidence.short.ln_1p(),
+        evidence.named,
+        evidence.code_words,
+        evidence.near,
     ]
 }
 
 /// Returns the evidence that a skill is worth to be named: by its share of the ranking, and whether it is the first.
-pub fn naming_values(evidence: &Evidence, facts: MessageFacts, share: f32, behind: f32, first: bool) -> [f32; 8] {
+pub fn naming_values(evidence: &Evidence, facts: MessageFacts, share: f32, behind: f32, first: bool) -> [f32; GATES] {
     [
         share,
         behind,
@@ -115,6 +147,10 @@ pub fn naming_values(evidence: &Evidence, facts: MessageFacts, share: f32, behin
         f32::from(u8::from(facts.question)),
         facts.count.ln_1p(),
         f32::from(u8::from(first)),
+        evidence.short.ln_1p(),
+        evidence.named,
+        evidence.code_words,
+        evidence.near,
     ]
 }
 

@@ -8,13 +8,12 @@ use regex::Regex;
 
 use crate::relevance::evidence::MAX_PAIRS;
 use crate::relevance::language::FunctionWords;
-use crate::relevance::refusal::refused;
 use crate::relevance::sequence::{code_words, key, number};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{key_of, stem};
 
 /// How many bytes of a message are read, and how many of its terms are weighed.
-const MAX_MESSAGE: usize = 64 * 1024;
+pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
 pub(crate) const MAX_TERMS: usize = 128;
 /// Of a request that is longer than this, in bytes, the head and the tail are read.
 const LONG_REQUEST: usize = 600;
@@ -45,6 +44,13 @@ pub(crate) struct MessageTerm {
     pub(crate) verb: bool,
 }
 
+/// The pairs that begin with a term, and those that end with it, as bits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PairsOfTerm {
+    pub(crate) first: u128,
+    pub(crate) second: u128,
+}
+
 /// A message, taken apart.
 #[derive(Debug, Default)]
 pub(crate) struct MessageTerms {
@@ -56,6 +62,8 @@ pub(crate) struct MessageTerms {
     filter: Vec<u64>,
     /// Neighbouring terms, and what such a pair is worth.
     pub(crate) pairs: Vec<(u8, u8, f32)>,
+    /// The pairs that each term is in.
+    pub(crate) pairs_of: Vec<PairsOfTerm>,
     /// The sums over all terms: the rarity of all, of those in the request, of verbs, of pairs.
     pub(crate) total: f32,
     pub(crate) request_total: f32,
@@ -76,13 +84,19 @@ pub(crate) struct MessageTerms {
 }
 
 impl MessageTerms {
-    /// Takes a message apart. `rarity` returns that of a term, by its key.
-    pub(crate) fn of(text: &str, tokenizer: &mut Tokenizer, unit: f32, rarity: impl Fn(u32) -> f32) -> MessageTerms {
+    /// Takes a message apart. `refusals` are the ranges of the words that it refuses; `rarity` returns that of a term, by
+    /// its key.
+    pub(crate) fn of(
+        text: &str,
+        refusals: &[Range<usize>],
+        tokenizer: &mut Tokenizer,
+        unit: f32,
+        rarity: impl Fn(u32) -> f32,
+    ) -> MessageTerms {
         let text = head(text, MAX_MESSAGE);
         let function_words = FunctionWords::of(text);
         let request = request(text);
         let in_request = |at: usize| request.iter().any(|range| range.contains(&at));
-        let refusals = refused(text);
         let mut refused: Vec<u32> = Vec::new();
         let mut found: Vec<MessageTerm> = Vec::new();
         let mut known: HashMap<u32, usize> = HashMap::new();
@@ -148,6 +162,11 @@ impl MessageTerms {
             if message.pairs.len() < MAX_PAIRS {
                 message.pairs.push((*a, *b, f32::midpoint(idf(*a), idf(*b))));
             }
+        }
+        message.pairs_of = vec![PairsOfTerm::default(); message.terms.len()];
+        for (number, (a, b, _)) in message.pairs.iter().enumerate() {
+            message.pairs_of[usize::from(*a)].first |= 1 << number;
+            message.pairs_of[usize::from(*b)].second |= 1 << number;
         }
         message.pair_total = message.pairs.iter().map(|pair| pair.2).sum();
         message.triples = vec![0; 1024];

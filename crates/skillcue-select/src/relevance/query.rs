@@ -8,7 +8,6 @@ use crate::relevance::field::spread;
 use crate::relevance::index::TextIndex;
 use crate::relevance::language::FunctionWords;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::refusal::refused;
 use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{LISTS, key_of};
@@ -45,11 +44,12 @@ impl TextQuery {
     pub(crate) fn of(
         index: &TextIndex,
         message: &str,
+        refused: &[Range<usize>],
         tokenizer: &mut Tokenizer,
         scratch: &mut LookalikeScratch,
     ) -> TextQuery {
         let half = HALF;
-        let terms = distinct(head(message, MAX_MESSAGE), half, tokenizer);
+        let terms = distinct(head(message, MAX_MESSAGE), refused, half, tokenizer);
         let mut query = TextQuery { terms: terms.clone(), message: terms };
         if query.terms.len() > MAX_TERMS {
             let worth = |term: &Term| term.weight * rarity(index, term.key).unwrap_or(0.0);
@@ -86,12 +86,11 @@ impl TextQuery {
     }
 }
 
-/// Returns every distinct term of a text, in order of appearance.
-pub(crate) fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
+/// Returns every distinct term of a text, without those in `refused`, in order of appearance.
+pub(crate) fn distinct(text: &str, refused: &[Range<usize>], half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u32> = HashTable::new();
     let function_words = FunctionWords::of(text);
-    let refused = refused(text);
     tokenizer.each(text, &mut |token| {
         let key = token.key;
         if refused.iter().any(|range| range.contains(&token.span.start)) {

@@ -60,6 +60,8 @@ pub struct SearchContext<'a> {
     pub mention: &'a dyn Fn(usize) -> f32,
     /// The answers of a sentence model, if there is one.
     pub meaning: Option<&'a Meaning<'a>>,
+    /// The ranges of the words that the message refuses, if they are known; they are found otherwise.
+    pub refused: Option<&'a [Range<usize>]>,
 }
 
 /// The answers of a sentence model about a message.
@@ -79,7 +81,7 @@ impl std::fmt::Debug for Meaning<'_> {
 
 impl Default for SearchContext<'_> {
     fn default() -> Self {
-        SearchContext { usable: &|_| true, mention: &|_| 0.0, meaning: None }
+        SearchContext { usable: &|_| true, mention: &|_| 0.0, meaning: None, refused: None }
     }
 }
 

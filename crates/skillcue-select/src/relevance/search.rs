@@ -1,7 +1,9 @@
 //! The search: from a message to a ranking.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::relevance::evidence::{Evidence, EvidenceScratch};
 use crate::relevance::field::{Postings, TextField, rarity};
@@ -10,11 +12,12 @@ use crate::relevance::fusion::{
 };
 use crate::relevance::index::TextIndex;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::message::MessageTerms;
+use crate::relevance::message::{MAX_MESSAGE, MessageTerms};
 use crate::relevance::query::{HALF, Term, TextQuery};
 use crate::relevance::ranking::{EvidencePart, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
+use crate::relevance::refusal::refused;
 use crate::relevance::sequence::{self, EXCLUDED};
-use crate::relevance::tokens::Tokenizer;
+use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::LISTS;
 
 /// How many skills are weighed, of the best by name and description and of the best by the whole text.
@@ -75,6 +78,13 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<SearchScratch>>> = const { Cell::new(None) };
 }
 
+impl SearchContext<'_> {
+    /// Returns the ranges of the words that a message refuses.
+    fn refused(&self, message: &str) -> Cow<'_, [Range<usize>]> {
+        self.refused.map_or_else(|| refused(head(message, MAX_MESSAGE)).into(), Cow::Borrowed)
+    }
+}
+
 impl TextIndex {
     /// Returns the skills that fit `message`, at most `limit`, and only those that are `usable`.
     ///
@@ -98,9 +108,10 @@ impl TextIndex {
     /// Returns the candidates for a message with all evidence, and the facts of the message: what weights are fitted on.
     pub fn candidates(&self, message: &str, context: &SearchContext<'_>) -> (Vec<RankCandidate>, MessageFacts) {
         let mut scratch = SCRATCH.take().unwrap_or_default();
-        let query = TextQuery::of(self, message, &mut scratch.tokenizer, &mut scratch.lookalikes);
+        let refused = context.refused(message);
+        let query = TextQuery::of(self, message, &refused, &mut scratch.tokenizer, &mut scratch.lookalikes);
         let mut lists = Vec::new();
-        let found = self.weigh(&mut scratch, message, &query, &mut lists, CANDIDATES, context);
+        let found = self.weigh(&mut scratch, (message, &refused), &query, &mut lists, CANDIDATES, context);
         SCRATCH.set(Some(scratch));
         let candidate =
             |(document, evidence): (usize, Evidence)| RankCandidate { skill: self.skill(document), evidence };
@@ -111,7 +122,13 @@ impl TextIndex {
     pub fn excluded<'m>(&self, message: &'m str, skill: usize) -> Vec<&'m str> {
         let is_it = |other: &u32| usize::try_from(*other).is_ok_and(|other| other == skill);
         let Some(document) = self.skills.iter().position(is_it) else { return Vec::new() };
-        let query = TextQuery::of(self, message, &mut Tokenizer::default(), &mut LookalikeScratch::default());
+        let query = TextQuery::of(
+            self,
+            message,
+            &refused(head(message, MAX_MESSAGE)),
+            &mut Tokenizer::default(),
+            &mut LookalikeScratch::default(),
+        );
         let profile = self.profiles.get(document);
         let mut parts = profile.front().split(|number| *number == EXCLUDED);
         let has = |part: &[u32], key: u32| part.iter().any(|number| sequence::key(*number).0 == key);
@@ -148,7 +165,7 @@ impl TextIndex {
     fn weigh<'a>(
         &'a self,
         scratch: &mut SearchScratch,
-        message: &str,
+        (message, refused): (&str, &[Range<usize>]),
         query: &'a TextQuery,
         lists: &mut Vec<WeightedPostings<'a>>,
         count: usize,
@@ -160,7 +177,7 @@ impl TextIndex {
         }
         let whole = self.long.as_ref().unwrap_or(&self.short);
         let rarity_of = |key: u32| self.rarity(Some(key));
-        let message = MessageTerms::of(message, &mut scratch.tokenizer, self.rarity(None), rarity_of);
+        let message = MessageTerms::of(message, refused, &mut scratch.tokenizer, self.rarity(None), rarity_of);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, count, &usable);
         for skill in context.meaning.iter().flat_map(|meaning| meaning.nearest) {
@@ -190,9 +207,11 @@ impl TextIndex {
         limit: usize,
         context: &SearchContext<'_>,
     ) -> Ranking {
-        let query = TextQuery::of(self, message, &mut scratch.tokenizer, &mut scratch.lookalikes);
+        let refused = context.refused(message);
+        let query = TextQuery::of(self, message, &refused, &mut scratch.tokenizer, &mut scratch.lookalikes);
         let mut lists = Vec::new();
-        let (found, facts) = self.weigh(scratch, message, &query, &mut lists, limit.max(CANDIDATES), context);
+        let (found, facts) =
+            self.weigh(scratch, (message, &refused), &query, &mut lists, limit.max(CANDIDATES), context);
         let greatest = found.iter().fold(Evidence::default(), |all, (_, one)| all.greatest(*one));
         let weights = self.weights(context.meaning.is_some());
         let mut ranked: Vec<(f32, usize, Evidence)> = found

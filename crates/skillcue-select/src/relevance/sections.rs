@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::relevance::query::{HALF, distinct};
+use crate::relevance::refusal::refused;
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::LISTS;
 
@@ -46,7 +47,8 @@ struct TermCount {
 /// ```
 pub fn section_scores(message: &str, sections: &[SectionText<'_>]) -> Vec<f32> {
     let mut tokenizer = Tokenizer::default();
-    let terms = distinct(head(message, MAX_MESSAGE), HALF, &mut tokenizer);
+    let message = head(message, MAX_MESSAGE);
+    let terms = distinct(message, &refused(message), HALF, &mut tokenizer);
     // Of each stem, the terms that it counts for: as themselves, and as synonyms of another one.
     let mut wanted: HashMap<u32, Vec<(usize, bool)>> = HashMap::new();
     for (at, term) in terms.iter().enumerate() {

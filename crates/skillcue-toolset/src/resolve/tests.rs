@@ -82,7 +82,6 @@ fn specifiers_mean_files() {
 #[test]
 fn the_rest_is_refused_with_a_reason() {
     let tree = tree();
-    #[cfg(unix)]
     std::os::unix::fs::symlink(tree.0.path().join("outside.ts"), tree.0.path().join("skill/toolsets/link.ts")).unwrap();
     let mut resolver = tree.resolver();
     let from = "toolsets/index.ts";
@@ -119,7 +118,6 @@ fn the_rest_is_refused_with_a_reason() {
 }
 
 #[test]
-#[cfg(unix)]
 fn links_of_installers_are_followed_below_the_root() {
     let tree = ModuleTree::new(&[
         ("skill/i.ts", ""),

@@ -348,7 +348,6 @@ fn the_top_level_may_wait_as_often_as_it_likes() {
     assert_eq!(skill.output(), "late");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_module_that_became_something_else_is_not_read() {
     let skill = Skill::new(&[("i.ts", "export { T } from './o';"), ("o.ts", &ONE.replace("'one'", "'t'"))], &["i:T"]);

@@ -258,7 +258,6 @@ fn modules_outside_are_refused_when_imported_late_too() {
 }
 
 #[test]
-#[cfg(unix)]
 fn links_out_of_the_skill_are_refused() {
     let skill = Skill::with(
         options(),

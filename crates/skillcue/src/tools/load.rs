@@ -1,9 +1,12 @@
 //! `load_skill`: level 2 in its envelope.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use skillcue_base::Shown;
+use skillcue_disclose::{rest_for, shorten_for};
+use skillcue_format::Tokens;
 use skillcue_load::{Envelope, ErrorEnvelope, Form, LoadRequest, Loaded, MAX_ENVELOPE_BYTES, PlainText};
 
 use super::arguments::{ArgumentError, Arguments};
@@ -40,7 +43,7 @@ fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOut
         Ok(request) => request,
         Err(refused) => return fail("invalid_argument", &refused.to_string()),
     };
-    match load(skills, id, &request, context.shown) {
+    match load(skills, id, &request, context) {
         Ok(output) => output,
         Err(error) => {
             let (code, message) = error_for_model(skills, &error, id);
@@ -61,11 +64,14 @@ fn load(
     skills: &Skillcue,
     id: &str,
     request: &LoadRequest<'_>,
-    session: Option<&Session>,
+    context: &ToolContext<'_>,
 ) -> Result<ToolOutput, Error> {
     let catalog = skills.catalog();
     let skill = for_model(&catalog, id)?;
-    let mut output = enveloped(skills, skill, id, request, session)?;
+    let limit = skills.load_limit();
+    // Where the message is not known, the arguments say most about it.
+    let message = if context.message.is_empty() { request.arguments } else { context.message };
+    let mut output = enveloped(skills, skill, id, request, &LoadScope { session: context.shown, message, limit })?;
     if skill.server().is_some() {
         // No disclosure shows it, and nothing of it runs here.
         output.effect = None;
@@ -73,41 +79,118 @@ fn load(
     Ok(output)
 }
 
+/// The smallest limit for the tokens of a load: there is room for a line and for the one that says how to load more.
+const MIN_LOAD: Tokens = Tokens(100);
+
+/// The conditions that decide which parts of a text a load returns.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LoadScope<'s> {
+    /// The record of what the conversation has been shown.
+    pub(crate) session: Option<&'s Session>,
+    /// The message that the parts of a long text are chosen by.
+    pub(crate) message: &'s str,
+    /// The limit for its tokens.
+    pub(crate) limit: Option<Tokens>,
+}
+
 /// Returns a loaded skill in its envelope, or a line if the session has it in context; with the effect for the session.
-/// The body is loaded once and the directory is listed once; the effect carries both.
+/// Of a text of which parts are in context, the others are returned. The body is loaded once and the directory is listed
+/// once; the effect carries both.
 pub(crate) fn enveloped(
     skills: &Skillcue,
     skill: &Skill,
     id: &str,
     request: &LoadRequest<'_>,
-    session: Option<&Session>,
+    scope: &LoadScope<'_>,
 ) -> Result<ToolOutput, Error> {
     let (loaded, plain) = skills.load_with_plain(skill, &LoadRequest { form: Form::Body, ..request.clone() })?;
     // A skill whose files cannot be listed can be followed all the same.
     let listing = skills.list_files(skill).unwrap_or_default();
-    let is_known = plain.as_ref().zip(session).is_some_and(|(plain, session)| {
+    let Some(plain) = plain else {
+        return Ok(ToolOutput::from_text(envelope(skill, id, &loaded.content, &listing)));
+    };
+    let is_known = scope.session.is_some_and(|session| {
         let shows = |address: &str| session.shows(address, request.arguments, &plain.content, plain.part.clone());
         shows(id) || shows(&skill.id())
     });
-    let text = if is_known { already_there(id, request) } else { envelope(skill, id, &loaded, &listing) };
+    let shown = if is_known { None } else { Some(scope.parts(skills, skill, id, request, &loaded, &plain)) };
+    let is_known = is_known || shown.as_ref().is_some_and(Option::is_none);
+    let PlainText { content, part } = plain;
+    let (text, parts) = match shown.flatten() {
+        None => (already_there(id, request), vec![part]),
+        Some(LoadedParts { text, parts }) => (envelope(skill, id, &text, &listing), parts),
+    };
     let (name, arguments) = (id.to_owned(), request.arguments.to_owned());
-    let effect = plain.map(|PlainText { content, part }| {
-        // An envelope shows no more than that of a body, from its beginning on.
-        let end = content.floor_char_boundary(part.end.min(part.start.saturating_add(MAX_ENVELOPE_BYTES)));
-        Effect::Loaded { name, arguments, content, part: part.start..end, files: Arc::new(listing), is_known }
-    });
-    Ok(ToolOutput { text, structured: None, is_error: false, effect })
+    let effect = Effect::Loaded { name, arguments, content, parts, files: Arc::new(listing), is_known };
+    Ok(ToolOutput { text, structured: None, is_error: false, effect: Some(effect) })
 }
 
-fn envelope(skill: &Skill, id: &str, loaded: &Loaded, listing: &FileListing) -> String {
+/// The text that a load returns, and where its parts are in the whole text without arguments.
+struct LoadedParts {
+    text: Arc<str>,
+    parts: Vec<Range<usize>>,
+}
+
+impl LoadScope<'_> {
+    /// Returns the parts to return; `None` if the conversation has all of them.
+    fn parts(
+        &self,
+        skills: &Skillcue,
+        skill: &Skill,
+        id: &str,
+        request: &LoadRequest<'_>,
+        loaded: &Loaded,
+        plain: &PlainText,
+    ) -> Option<LoadedParts> {
+        let PlainText { content, part } = plain;
+        let whole = content.get(part.clone()).unwrap_or_default();
+        let counter = skills.counter();
+        let limit = self.limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit.max(MIN_LOAD)));
+        // Arguments move places: then parts cannot be told apart from those in context.
+        let Some(before) = whole.strip_suffix(&*loaded.content).map(str::len) else {
+            let short = limit.and_then(|limit| shorten_for(self.message, &loaded.content, limit, id, counter));
+            let is_whole = short.as_ref().is_none_or(|short| short.text == *loaded.content);
+            let text = short.map_or_else(|| Arc::clone(&loaded.content), |short| short.text.into());
+            let parts = if is_whole { enveloped_part(content, part) } else { part.start..part.start };
+            return Some(LoadedParts { text, parts: vec![parts] });
+        };
+        let start = part.start + before;
+        let known = |session: &Session| {
+            let known = |address: &str| session.parts_shown(address, request.arguments, content);
+            known(id).into_iter().chain(known(&skill.id())).collect()
+        };
+        let known: Vec<Range<usize>> = self.session.map(known).unwrap_or_default();
+        let inside = known.into_iter().map(|range| range.start.max(start)..range.end.min(part.end));
+        let inside = inside.filter(|range| range.start < range.end);
+        let known: Vec<Range<usize>> = inside.map(|range| range.start - start..range.end - start).collect();
+        if known.is_empty() && limit.is_none_or(|limit| counter.count(&loaded.content) <= limit) {
+            let parts = vec![enveloped_part(content, part)];
+            return Some(LoadedParts { text: Arc::clone(&loaded.content), parts });
+        }
+        let shown = rest_for(self.message, &loaded.content, &known, limit, id, counter)?;
+        // The line that names the base directory comes with the first part: the envelope has it, too.
+        let place = |range: &Range<usize>| match range.start {
+            0 => part.start..start + range.end,
+            _ => start + range.start..start + range.end,
+        };
+        Some(LoadedParts { text: shown.text.into(), parts: shown.parts.iter().map(place).collect() })
+    }
+}
+
+/// Returns the range of a whole text that an envelope shows: no more than its limit, from the beginning on.
+fn enveloped_part(content: &str, part: &Range<usize>) -> Range<usize> {
+    part.start..content.floor_char_boundary(part.end.min(part.start.saturating_add(MAX_ENVELOPE_BYTES)))
+}
+
+fn envelope(skill: &Skill, id: &str, body: &str, listing: &FileListing) -> String {
     let main = skill.file().name();
-    let body = skill.body_file().body.path().map(str::to_owned);
-    let other = |path: &&str| *path != main && Some(*path) != body.as_deref();
+    let body_path = skill.body_file().body.path().map(str::to_owned);
+    let other = |path: &&str| *path != main && Some(*path) != body_path.as_deref();
     let files: Vec<&str> = listing.files.iter().map(|file| file.path.as_str()).filter(other).collect();
     let dir = skill.dir();
     let root = dir.to_string_lossy();
     let origin = skill.server().map(|server| format!("mcp:{server}"));
-    Envelope { id, body: &loaded.content, root: &root, files: &files, origin: origin.as_deref() }.to_string()
+    Envelope { id, body, root: &root, files: &files, origin: origin.as_deref() }.to_string()
 }
 
 /// Returns the line in place of a text that is in context.

@@ -9,7 +9,7 @@ mod unload;
 
 pub use arguments::{ArgumentError, Arguments};
 pub use call::Call;
-pub(crate) use load::enveloped;
+pub(crate) use load::{LoadScope, enveloped};
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -115,8 +115,8 @@ pub enum Effect {
         arguments: String,
         /// The whole text without arguments, as `Session::record_part` takes it.
         content: std::sync::Arc<str>,
-        /// The part of it that was loaded, in bytes: all of it, or a section.
-        part: std::ops::Range<usize>,
+        /// The parts of it that were returned, in bytes: all of it, a section, or those that fit a limit.
+        parts: Vec<std::ops::Range<usize>>,
         /// The skill's files, as they were listed for the load.
         files: std::sync::Arc<FileListing>,
         /// Whether it was in context before, so that only a line was returned. Its tools join all the same.
@@ -153,8 +153,10 @@ impl Effect {
     pub fn record(&self, session: &mut crate::Session) {
         match self {
             Effect::Loaded { name, is_known: true, .. } => session.record_use(name),
-            Effect::Loaded { name, arguments, content, part, .. } => {
-                session.record_part(name, arguments, content, part.clone());
+            Effect::Loaded { name, arguments, content, parts, .. } => {
+                for part in parts {
+                    session.record_part(name, arguments, content, part.clone());
+                }
             }
             Effect::Unloaded { name } => session.unloaded(name),
         }
@@ -187,6 +189,9 @@ pub struct ToolContext<'c> {
     pub is_lasting: bool,
     /// The record of what the conversation has been shown: what is in its context is not returned again.
     pub shown: Option<&'c crate::Session>,
+    /// The message that the model works on, by which the parts of a text over its limit are chosen; empty if it is not
+    /// known.
+    pub message: &'c str,
 }
 
 impl ToolContext<'_> {
@@ -304,6 +309,7 @@ impl Default for ToolContext<'_> {
             session: "",
             is_lasting: true,
             shown: None,
+            message: "",
         }
     }
 }

@@ -16,9 +16,14 @@ const SKILLS: usize = 100;
 /// The paths of an empty program, on every Unix. It parses two options and ends.
 const EMPTY: [&str; 2] = ["/usr/bin/true", "/bin/true"];
 
+/// Returns the path of an empty program, if there is one here.
+pub(super) fn empty_program() -> Option<&'static str> {
+    EMPTY.into_iter().find(|path| Path::new(path).exists())
+}
+
 /// Measures `--version` and `list` at 100 skills, from start to exit, in turns with `true`.
 pub(super) fn measure(dir: &Path, rounds: usize, say: &dyn Fn(&str), report: &mut Report) -> io::Result<()> {
-    let Some(empty) = EMPTY.into_iter().find(|path| Path::new(path).exists()) else {
+    let Some(empty) = empty_program() else {
         report.notes.push("start-up was not measured: there is no /usr/bin/true here".to_owned());
         return Ok(());
     };
@@ -67,7 +72,8 @@ fn held(command: &mut Command) -> io::Result<Option<u64>> {
     Ok(peaks[0])
 }
 
-fn time(command: &mut Command) -> io::Result<Duration> {
+/// Returns the time from start to exit of a program.
+pub(super) fn time(command: &mut Command) -> io::Result<Duration> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status()?;

@@ -1,7 +1,8 @@
 //! Simulations of clients: how much of a list of skills each shows a model, and what it does with the rest.
 //!
-//! Every number has its source beside it. Clients change; these are of mid-2026, and a window of 200,000 tokens where
-//! the size of the window decides.
+//! Every number has its source beside it. Clients change: "measured" is what the real client sent to a model in November
+//! 2026, with 100 and with 1,000 skills; the others are of mid-2026. Where the size of the window decides, it has 200,000
+//! tokens. Gemini CLI, opencode and Qwen Code have no rule here: measured, they list everything.
 
 use std::collections::BTreeSet;
 
@@ -54,16 +55,17 @@ struct ClientRule {
     has_path: bool,
 }
 
-const CLIENTS: [ClientRule; 5] = [
+const CLIENTS: [ClientRule; 6] = [
     // code.claude.com/docs/en/skills, "skill descriptions are cut short": 1 % of the window
     // (`skillListingBudgetFraction` 0.01), four characters a token, 8,000 characters if the window is not known; each
     // description at most 1,536 (`skillListingMaxDescChars`); names are never left out. It drops the descriptions of
     // the least used skills first; those are not known here, so the last by name are taken for them. A line is `- name:
-    // description`.
+    // description`. Measured (2.1.325): its own skills use about 6,000 of the 8,000 characters first; of 100 skills of the
+    // user's every description was gone.
     ClientRule {
         name: "Claude Code",
-        rule: "1 % of 200,000 tokens, 4 characters each",
-        budget: 8_000,
+        rule: "1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills",
+        budget: 2_000,
         unit: Unit::Characters,
         description: 1_536,
         skills: usize::MAX,
@@ -96,6 +98,18 @@ const CLIENTS: [ClientRule; 5] = [
         overflow: Overflow::CutAll,
         frame: "- :  (file: )\n".len(),
         has_path: true,
+    },
+    // Measured (1.0.102): of 100 skills with descriptions of 300 characters 63 were listed by name alone.
+    ClientRule {
+        name: "Copilot CLI",
+        rule: "about 15,000 characters",
+        budget: 15_000,
+        unit: Unit::Characters,
+        description: usize::MAX,
+        skills: usize::MAX,
+        overflow: Overflow::NamesStay,
+        frame: 30,
+        has_path: false,
     },
     // openclaw/openclaw, src/agents/skills/workspace.ts: DEFAULT_MAX_SKILLS_IN_PROMPT 150,
     // DEFAULT_MAX_SKILLS_PROMPT_CHARS 18,000 (30,000 before). The first that fit; an entry is XML.
@@ -259,7 +273,7 @@ mod tests {
 
     #[test]
     fn few_skills_fit_everywhere() {
-        for simulated in simulate(&skills(20, 200)) {
+        for simulated in simulate(&skills(9, 200)) {
             let lost = simulated.shortened.len() + simulated.name_only.len() + simulated.omitted.len();
             assert_eq!(lost, 0, "{simulated:?}");
             assert!(simulated.needed > 0 && simulated.needed <= simulated.budget);
@@ -270,10 +284,13 @@ mod tests {
     #[test]
     fn many_skills_lose_what_each_client_takes() {
         let all = simulate(&skills(100, 200));
-        // A line has 15 characters beside its description: 8,000 leave room for 32 descriptions.
+        // A line has 15 characters beside its description: 2,000 leave room for 2 descriptions.
         let claude = of(&all, "Claude Code");
-        assert_eq!((claude.needed, claude.name_only.len(), claude.omitted.len()), (21_500, 68, 0));
-        assert_eq!(claude.name_only[0], "skill-0032");
+        assert_eq!((claude.needed, claude.name_only.len(), claude.omitted.len()), (21_500, 98, 0));
+        assert_eq!(claude.name_only[0], "skill-0002");
+        // As measured: 63 of 100 with 300 characters.
+        let measured = simulate(&skills(100, 300));
+        assert!((60..=66).contains(&of(&measured, "Copilot CLI").name_only.len()));
         assert_eq!(of(&all, "Claude Code, before 2026").omitted.len(), 100 - 15_000 / 215);
         let codex = of(&all, "Codex");
         assert_eq!((codex.shortened.len(), codex.name_only.len(), codex.omitted.len()), (100, 0, 0));

@@ -8,6 +8,7 @@ use skillcue::format::Severity;
 
 use super::clients::{ClientSimulation, Unit};
 use super::{CheckedServer, Checkup, RootCheck};
+use crate::clients::PartState;
 use crate::commands::status;
 use crate::context::Context;
 use crate::terminal::{paint, style};
@@ -30,6 +31,7 @@ pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String
         page.copies(),
         page.installed(),
         page.clients(),
+        page.connections(),
         page.servers(),
         page.machine(),
         page.findings(),
@@ -208,6 +210,30 @@ impl CheckupPage<'_> {
                 [("shortened", &client.shortened), ("only the name", &client.name_only), ("left out", &client.omitted)];
             for (what, names) in kinds.into_iter().filter(|(_, names)| !names.is_empty()) {
                 out.push_str(&wrapped(4, &format!("{} {what}: {}", text::thousands(names.len()), self.names(names))));
+            }
+        }
+        out
+    }
+
+    fn connections(&self) -> String {
+        let connections = &self.checkup.connections;
+        if connections.is_empty() {
+            return String::new();
+        }
+        let mut out = heading("Agents on this machine");
+        for state in connections {
+            let part = |what: &str, part: PartState| match part {
+                PartState::Unsupported => None,
+                PartState::On => Some(paint(style::GOOD, format!("{what} connected"))),
+                PartState::Outdated => Some(paint(style::WARNING, format!("{what} outdated"))),
+                PartState::Off => Some(format!("{what} not connected")),
+            };
+            let parts: Vec<String> = [part("hook", state.hook), part("MCP", state.mcp)].into_iter().flatten().collect();
+            let _ = writeln!(out, "  {}  {}", paint(style::NAME, state.name), parts.join(", "));
+            if [state.hook, state.mcp].contains(&PartState::Off) {
+                let files: Vec<String> = state.files.iter().map(|file| self.context.short_path(file)).collect();
+                let command = format!("skillcue connect {}", state.client.as_str());
+                let _ = writeln!(out, "    {} would change {}", paint(style::COMMAND, command), files.join(", "));
             }
         }
         out

@@ -21,130 +21,48 @@ const OPEN_TREE_ATTR: i64 = 467;
 /// The flag of `close_range` that gives a thread descriptors of its own.
 pub(super) const CLOSE_RANGE_UNSHARE: u64 = 2;
 
+/// Makes a list of calls: those that every architecture has, those that the `libc` crate does not name, and those that
+/// only `x86_64` has.
+macro_rules! calls {
+    ($($call:ident),+; $(unnamed: $($unnamed:ident),+;)? x86_64: $($old:ident),+) => {
+        &[
+            $(libc::$call,)+
+            $($($unnamed,)+)?
+            $(#[cfg(target_arch = "x86_64")] libc::$old,)+
+        ]
+    };
+}
+
 /// Calls that are refused with EPERM, whatever the arguments.
-pub(super) const DENIED_CALLS: &[i64] = &[
+pub(super) const DENIED_CALLS: &[i64] = calls! {
     // Other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    PROCESS_MRELEASE,
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_migrate_pages,
-    libc::SYS_move_pages,
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_kcmp, SYS_pidfd_getfd,
+    SYS_migrate_pages, SYS_move_pages,
     // File systems and namespaces.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_open_tree,
-    OPEN_TREE_ATTR,
-    libc::SYS_move_mount,
-    libc::SYS_mount_setattr,
-    STATMOUNT,
-    LISTMOUNT,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_fanotify_init,
-    libc::SYS_fanotify_mark,
-    libc::SYS_quotactl,
-    libc::SYS_quotactl_fd,
-    libc::SYS_acct,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
+    SYS_mount, SYS_umount2, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_open_tree, SYS_move_mount,
+    SYS_mount_setattr, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_open_by_handle_at,
+    SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd, SYS_acct, SYS_swapon,
+    SYS_swapoff,
     // The kernel.
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_syslog,
-    libc::SYS_lookup_dcookie,
-    libc::SYS_nfsservctl,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_vhangup,
-    libc::SYS_mbind,
-    libc::SYS_set_mempolicy,
-    SET_MEMPOLICY_HOME_NODE,
-    LSM_SET_SELF_ATTR,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_modify_ldt,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_uselib,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ustat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_sysfs,
+    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_init_module,
+    SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_syslog,
+    SYS_lookup_dcookie, SYS_nfsservctl, SYS_sethostname, SYS_setdomainname, SYS_settimeofday, SYS_clock_settime,
+    SYS_clock_adjtime, SYS_adjtimex, SYS_vhangup, SYS_mbind, SYS_set_mempolicy,
     // User, group and capabilities of the process.
-    libc::SYS_setuid,
-    libc::SYS_setgid,
-    libc::SYS_setreuid,
-    libc::SYS_setregid,
-    libc::SYS_setresuid,
-    libc::SYS_setresgid,
-    libc::SYS_setfsuid,
-    libc::SYS_setfsgid,
-    libc::SYS_setgroups,
-    libc::SYS_capset,
+    SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setfsuid, SYS_setfsgid,
+    SYS_setgroups, SYS_capset,
     // Memory that belongs to no process, and so to no bound; and objects that outlive the job where it has no namespace
     // for them.
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_shmdt,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_msgctl,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_semctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-    libc::SYS_mq_timedsend,
-    libc::SYS_mq_timedreceive,
-    libc::SYS_mq_notify,
-    libc::SYS_mq_getsetattr,
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_shmdt, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget,
+    SYS_semop, SYS_semtimedop, SYS_semctl, SYS_mq_open, SYS_mq_unlink, SYS_mq_timedsend, SYS_mq_timedreceive,
+    SYS_mq_notify, SYS_mq_getsetattr,
     // Owners and attributes of files: Landlock has no right for them.
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    SETXATTRAT,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    REMOVEXATTRAT,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_lchown,
-];
+    SYS_fchown, SYS_fchownat, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr,
+    SYS_fremovexattr;
+    unnamed: PROCESS_MRELEASE, OPEN_TREE_ATTR, STATMOUNT, LISTMOUNT, SET_MEMPOLICY_HOME_NODE, LSM_SET_SELF_ATTR,
+    SETXATTRAT, REMOVEXATTRAT;
+    x86_64: SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib, SYS_ustat, SYS_sysfs, SYS_chown, SYS_lchown
+};
 
 /// Calls that change a file's mode, with the number of the argument that is the mode.
 pub(super) const CHMOD_CALLS: &[(i64, u8)] = &[
@@ -188,24 +106,16 @@ pub(super) const DENIED_IOCTLS: &[u64] = &[
 ];
 
 /// Calls that are answered as if the kernel did not have them, because programs then do without.
-pub(super) const ABSENT_CALLS: &[i64] = &[
+pub(super) const ABSENT_CALLS: &[i64] = calls! {
     // Its flags are in memory, where no filter sees them; the C library falls back to `clone`.
-    libc::SYS_clone3,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_memfd_create,
+    SYS_clone3, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_memfd_create,
     // They report names in directories that Landlock refuses to list.
-    libc::SYS_inotify_init1,
-    libc::SYS_inotify_add_watch,
-    libc::SYS_inotify_rm_watch,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_inotify_init,
+    SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
     // Its arguments are in memory, too: a mode with the bits that `open` is refused.
-    libc::SYS_openat2,
-    MEMFD_SECRET,
-    MAP_SHADOW_STACK,
-];
+    SYS_openat2;
+    unnamed: MEMFD_SECRET, MAP_SHADOW_STACK;
+    x86_64: SYS_inotify_init
+};
 
 /// Calls that are refused with EINVAL, by which callers know to copy by reading and writing: they let a pipe or a
 /// socket hold pages of files and mappings instead of copies. Such pages stay in memory when file and mapping are gone,
@@ -230,81 +140,18 @@ pub(super) const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP) as u64;
 
 /// Calls that the engine may make: memory, its pipes, clocks, locks, and ending. No file, no process, no socket.
-pub(super) const ENGINE_CALLS: &[i64] = &[
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_readv,
-    libc::SYS_writev,
-    libc::SYS_close,
-    libc::SYS_fstat,
-    libc::SYS_lseek,
-    libc::SYS_ppoll,
-    libc::SYS_pselect6,
-    libc::SYS_epoll_create1,
-    libc::SYS_epoll_ctl,
-    libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
-    libc::SYS_eventfd2,
-    libc::SYS_pipe2,
-    libc::SYS_dup,
-    libc::SYS_dup3,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_futex,
-    libc::SYS_futex_waitv,
-    libc::SYS_set_robust_list,
-    libc::SYS_get_robust_list,
-    libc::SYS_set_tid_address,
-    libc::SYS_rseq,
-    libc::SYS_membarrier,
-    libc::SYS_sched_yield,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_getcpu,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_getres,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_nanosleep,
-    libc::SYS_gettimeofday,
-    libc::SYS_timer_create,
-    libc::SYS_timer_settime,
-    libc::SYS_timer_delete,
-    libc::SYS_getrandom,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_getppid,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
-    libc::SYS_getrusage,
-    libc::SYS_sysinfo,
-    libc::SYS_uname,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_rt_sigtimedwait,
-    libc::SYS_sigaltstack,
-    libc::SYS_restart_syscall,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_select,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_epoll_wait,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_time,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_arch_prctl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_pipe,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_dup2,
-];
+pub(super) const ENGINE_CALLS: &[i64] = calls! {
+    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_close, SYS_fstat, SYS_lseek, SYS_ppoll, SYS_pselect6,
+    SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_eventfd2, SYS_pipe2, SYS_dup, SYS_dup3,
+    SYS_mmap, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_futex, SYS_futex_waitv, SYS_set_robust_list,
+    SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_membarrier, SYS_sched_yield, SYS_sched_getaffinity,
+    SYS_getcpu, SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday,
+    SYS_timer_create, SYS_timer_settime, SYS_timer_delete, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_getppid,
+    SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getrusage, SYS_sysinfo, SYS_uname, SYS_rt_sigaction,
+    SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_restart_syscall, SYS_exit,
+    SYS_exit_group;
+    x86_64: SYS_poll, SYS_select, SYS_epoll_wait, SYS_time, SYS_arch_prctl, SYS_pipe, SYS_dup2
+};
 
 /// Set-user-id and set-group-id.
 pub(super) const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];

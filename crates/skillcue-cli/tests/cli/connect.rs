@@ -1,0 +1,177 @@
+//! `skillcue connect`, `disconnect`, `link` and `unlink`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::{Run, Sandbox};
+
+/// A program that answers as `hook` and as an MCP server do.
+const PROGRAM: &str = r#"#!/bin/sh
+case "$*" in
+  *" hook "*|"hook "*) cat >/dev/null; echo '{"hookSpecificOutput":{"additionalContext":"twelve chars"}}' ;;
+  *) while read -r line; do case "$line" in
+       *tools/list*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"load_skill"}]}}' ;;
+     esac; done ;;
+esac
+"#;
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    program(&sandbox, "opt/skillcue", PROGRAM);
+    sandbox.skill("home/.agents/skills/tea", "Brews tea. Use when the user wants tea.");
+    sandbox
+}
+
+fn program(sandbox: &Sandbox, path: &str, text: &str) {
+    sandbox.write(path, text);
+    fs::set_permissions(sandbox.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn connect(sandbox: &Sandbox, args: &[&str]) -> Run {
+    sandbox.act(&[&["connect", "--program", "../opt/skillcue"], args].concat())
+}
+
+fn read(sandbox: &Sandbox, path: &str) -> String {
+    fs::read_to_string(sandbox.path(path)).unwrap()
+}
+
+#[test]
+fn a_client_is_connected_proved_and_disconnected() {
+    let sandbox = sandbox();
+    let text = "{\n  // mine\n  \"model\": \"opus\",\n}\n";
+    sandbox.write("home/.claude/settings.json", text);
+    let run = connect(&sandbox, &["claude", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(run.stdout.contains("+  \"hooks\": {\n"), "{run}");
+    assert!(run.stderr.contains("Claude Code is connected\n  ✓ hook: answered in "), "{run}");
+    assert!(run.stderr.contains(" ms; a message that names tea got 12 characters\n"), "{run}");
+    assert!(run.stderr.contains(" ms; its tools are load_skill\n"), "{run}");
+    assert!(run.stderr.contains("  before: ~/.local/share/skillcue/connections/"), "{run}");
+    let status = sandbox.act(&["connect", "--status", "--json"]).json();
+    // This program is another one.
+    assert_eq!((&status[0]["client"], &status[0]["hook"]), (&json!("claude"), &json!("outdated")));
+    let run = sandbox.act(&["disconnect", "claude", "--yes"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), "Claude Code is disconnected\n"), "{run}");
+    assert_eq!(read(&sandbox, "home/.claude/settings.json"), text);
+    assert!(!sandbox.path("home/.claude.json").exists());
+    assert!(!sandbox.path("home/.local/share/skillcue/connections").exists());
+    let again = sandbox.act(&["disconnect", "claude", "--yes"]);
+    assert_eq!(again.stderr, "Claude Code was not connected\n");
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let sandbox = sandbox();
+    let run = connect(&sandbox, &["gemini"]);
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("nothing was written: stdin is no terminal"), "{run}");
+    let run = connect(&sandbox, &["gemini", "--dry-run"]);
+    assert!(run.stdout.starts_with("~/.gemini/settings.json  (new)\n") && run.code == Some(0), "{run}");
+    assert_eq!(run.stderr, "Gemini CLI would be connected; nothing was written\n");
+    assert!(!sandbox.path("home/.gemini").exists());
+}
+
+#[test]
+fn all_or_none_is_written() {
+    let sandbox = sandbox();
+    sandbox.write("home/.codex/config.toml", "model = [\n");
+    let run = connect(&sandbox, &["gemini", "codex", "--yes"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("error[settings_syntax]: ") && run.stderr.contains("config.toml:1:10: "), "{run}");
+    assert!(!sandbox.path("home/.gemini").exists());
+}
+
+#[test]
+fn a_hook_that_does_not_work_is_reported() {
+    let sandbox = sandbox();
+    program(&sandbox, "opt/skillcue", "#!/bin/sh\necho 'no such command' >&2\nexit 2\n");
+    let run = connect(&sandbox, &["qwen", "--hook", "--yes"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("✗ hook: the program ended with exit code 2: no such command"), "{run}");
+}
+
+#[test]
+fn options_are_written_into_the_files() {
+    let sandbox = sandbox();
+    let args = ["--skills-dir", "skills", "--isolated", "connect", "cursor", "opencode", "--yes", "--program", "x y/z"];
+    sandbox.act(&args);
+    let cursor: Value = serde_json::from_str(&read(&sandbox, "home/.cursor/mcp.json")).unwrap();
+    let server = &cursor["mcpServers"]["skillcue"];
+    let skills = sandbox.path("work/skills").canonicalize().unwrap_or_else(|_| sandbox.path("work/skills"));
+    assert_eq!(server["args"], json!(["--skills-dir", skills.to_str().unwrap(), "--isolated", "mcp"]));
+    assert!(server["command"].as_str().unwrap().ends_with("/work/x y/z"));
+    assert!(
+        read(&sandbox, "home/.config/opencode/plugin/skillcue.js")
+            .contains("\"--isolated\",\"hook\",\"opencode\",\"--mcp\"")
+    );
+}
+
+#[test]
+fn variables_of_clients_are_respected() {
+    let sandbox = sandbox();
+    for (client, variable, file) in [
+        ("claude", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+        ("qwen", "QWEN_HOME", "settings.json"),
+        ("copilot", "COPILOT_HOME", "mcp-config.json"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
+    ] {
+        let dir = sandbox.path("elsewhere").join(client);
+        let mut command = sandbox.command(&["connect", client, "--mcp", "--yes", "--program", "../opt/skillcue"]);
+        let run = sandbox.finish(command.env(variable, &dir).env("PATH", "/usr/bin:/bin").output().unwrap());
+        assert_eq!(run.code, Some(0), "{run}");
+        assert!(dir.join(file).is_file(), "{client}: {run}");
+    }
+}
+
+#[test]
+fn a_project_has_its_own_files() {
+    let sandbox = sandbox();
+    let run = connect(&sandbox, &["claude", "--project", "--yes"]);
+    assert!(run.stderr.contains("next: Claude Code asks once"), "{run}");
+    assert!(sandbox.path("work/.claude/settings.local.json").is_file() && sandbox.path("work/.mcp.json").is_file());
+    let run = connect(&sandbox, &["copilot", "--mcp", "--project", "--yes"]);
+    assert!(
+        run.stderr.contains("error[settings_unsupported]: Copilot CLI reads no MCP servers from a project"),
+        "{run}"
+    );
+    let run = connect(&sandbox, &["zed", "--hook", "--yes"]);
+    assert!(run.stderr.contains("Zed has no hook that can add something to a prompt"), "{run}");
+}
+
+#[test]
+fn doctor_says_which_agents_are_connected() {
+    let sandbox = sandbox();
+    fs::create_dir_all(sandbox.path("home/.codex")).unwrap();
+    let page = sandbox.act(&["doctor"]).stdout;
+    assert!(page.contains("Agents on this machine\n  Codex  hook not connected, MCP not connected\n"), "{page}");
+    assert!(
+        page.contains("    skillcue connect codex would change ~/.codex/hooks.json, ~/.codex/config.toml\n"),
+        "{page}"
+    );
+    sandbox.act(&["connect", "codex", "--yes"]);
+    let page = sandbox.act(&["doctor"]).stdout;
+    assert!(page.contains("  Codex  hook connected, MCP connected\n"), "{page}");
+}
+
+#[test]
+fn an_installed_skill_is_linked_listed_once_and_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("repo/pdf", "Reads PDF files. Use when the user has a PDF.");
+    let run = sandbox.act(&["install", "../repo/pdf", "--enable", "--link", "claude,qwen"]);
+    assert!(run.stdout.contains("pdf  linked  ~/.claude/skills/pdf\npdf  linked  ~/.qwen/skills/pdf\n"), "{run}");
+    let list = sandbox.act(&["list", "--json"]).json();
+    let named = list.as_array().unwrap().iter().filter(|skill| skill["name"] == "pdf").count();
+    assert_eq!(named, 1, "{list}");
+    let run = sandbox.act(&["unlink", "pdf", "--client", "qwen"]);
+    assert_eq!(run.stdout, "pdf  unlinked  ~/.qwen/skills/pdf\n");
+    let run = sandbox.act(&["link", "pdf", "--client", "zed"]);
+    assert!(run.stderr.contains("error[not_linkable]: Zed has no folder of skills"), "{run}");
+    sandbox.act(&["remove", "pdf"]);
+    assert!(sandbox.path("home/.claude/skills/pdf").symlink_metadata().is_err());
+    sandbox.act(&["remove", "--undo"]);
+    assert!(sandbox.path("home/.claude/skills/pdf/SKILL.md").is_file());
+}

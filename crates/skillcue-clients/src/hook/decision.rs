@@ -1,0 +1,397 @@
+//! The decision of a hook: what a client's model is shown for one event, in whole or not at all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use skillcue::consent::{ConsentGate, may_show};
+use skillcue::disclose::DisclosedSkill;
+use skillcue::select::{Intent, TurnProgress};
+use skillcue::{
+    Builder, Decision, DiscloseConfig, Disclosure, Fallback, LoadRequest, Mode, Policy, Request, Selection, Session,
+    Skill, Skillcue, Tier,
+};
+
+use super::words::{ClientWords, MAX_FILES_LINE};
+use super::{AnswerShape, HookAdapter, HookEvent, HookInput, HookSession, HookStyle, StartSource};
+
+/// The likelihood of the best skill from which a hook names the likely ones. Elsewhere less is enough, but what a hook says
+/// stays in the client's history: of fifteen everyday messages among 500 real skills, this keeps the names for all that had
+/// a skill, and says nothing to "thanks, looks good" or a sum.
+const MIN_LIKELIHOOD: f32 = 0.15;
+
+/// The number of characters of an answer. The strictest client cuts at 10,000.
+const MAX_CHARACTERS: usize = 9_000;
+/// The number of characters below which no further body is looked for.
+const MIN_CHARACTERS: usize = 2_000;
+
+/// Choices about the answers of a hook.
+#[derive(Debug, Clone, Default)]
+pub struct HookOptions {
+    /// The most that is said about a skill.
+    pub style: HookStyle,
+    /// Whether the client has this library's tools, over MCP: then `load_skill` loads what is not shown.
+    pub has_tools: bool,
+    /// The gate that answers which skills of a checkout are allowed; without it, none is.
+    pub consent: Option<Arc<dyn ConsentGate>>,
+}
+
+/// The answer of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookAnswer {
+    shape: AnswerShape,
+    event_name: String,
+    /// The context for the model.
+    pub text: String,
+}
+
+/// The answer that most clients read.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NestedAnswer<'a> {
+    hook_specific_output: NestedContext<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NestedContext<'a> {
+    hook_event_name: &'a str,
+    additional_context: &'a str,
+}
+
+/// The answer of which some clients read nothing but the context.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FlatAnswer<'a> {
+    additional_context: &'a str,
+}
+
+impl HookAnswer {
+    /// Returns the answer as the client reads it, on one line.
+    pub fn to_json(&self) -> String {
+        let (hook_event_name, additional_context) = (&*self.event_name, &*self.text);
+        let json = match self.shape {
+            AnswerShape::Flat => serde_json::to_string(&FlatAnswer { additional_context }),
+            AnswerShape::Nested => {
+                let hook_specific_output = NestedContext { hook_event_name, additional_context };
+                serde_json::to_string(&NestedAnswer { hook_specific_output })
+            }
+        };
+        // Texts cannot fail to be written.
+        json.unwrap_or_default()
+    }
+}
+
+/// The decision about one event.
+#[derive(Debug, Clone, Default)]
+pub struct HookDecision {
+    /// The answer, if there is one.
+    pub answer: Option<HookAnswer>,
+    /// The session as it is after the answer. To be kept if the answer has reached the client.
+    pub session: Option<HookSession>,
+    /// Whether the session has changed.
+    pub has_changed: bool,
+    /// The reason for the answer, or for none, in a few words.
+    pub why: String,
+    /// The skills that fit the message, if there was one.
+    pub selection: Option<Selection>,
+    /// The disclosure for the message, if there was one.
+    pub disclosure: Option<Disclosure>,
+}
+
+/// Sets up skills for the hooks of a client: which bodies are shown as they are, and in which words the others are
+/// offered. What the builder says about disclosures is replaced: [`shape_with`] keeps a configuration.
+pub fn shape(builder: Builder, adapter: &'static HookAdapter, options: &HookOptions) -> Builder {
+    shape_with(builder, DiscloseConfig::default(), adapter, options)
+}
+
+/// Like [`shape`], with a configuration of disclosures: its limits and its eagerness count.
+pub fn shape_with(
+    builder: Builder,
+    config: DiscloseConfig,
+    adapter: &'static HookAdapter,
+    options: &HookOptions,
+) -> Builder {
+    let words = ClientWords { adapter, options };
+    let config =
+        DiscloseConfig { policy: Policy::Inject, fallback: Fallback::None, load_advice: words.advice(), ..config };
+    let (consent, owned) = (options.consent.clone(), options.clone());
+    let is_held = move |skill: &Skill| match &consent {
+        Some(gate) => !may_show(skill, &**gate),
+        None => skill.is_foreign(),
+    };
+    let stand_in = move |skill: &Skill, body: &str, is_held: bool| {
+        let words = ClientWords { adapter, options: &owned };
+        match () {
+            () if is_held => Some(words.held(skill)),
+            () if adapter.escapes_markup && body.contains(['<', '>']) => Some(words.pointer(skill)),
+            () => None,
+        }
+    };
+    builder.disclosure(config).mode(Mode::Hybrid).hold_back(is_held).stand_in(stand_in)
+}
+
+/// Decides what a client's model is shown for an event. Without a session, because none can be kept, skills are only named:
+/// a body would be paid for again at each turn.
+pub fn decide(
+    skills: &Skillcue,
+    adapter: &'static HookAdapter,
+    options: &HookOptions,
+    input: &HookInput,
+    session: Option<HookSession>,
+) -> HookDecision {
+    let style = if session.is_none() { HookStyle::Name } else { adapter.style.max(options.style) };
+    let words = ClientWords { adapter, options };
+    let turn = HookTurn { skills, adapter, style, words, input };
+    match &input.event {
+        HookEvent::Prompt(prompt) => turn.prompt(prompt, session),
+        HookEvent::AfterTool { tool, arguments } => turn.after_tool(tool, arguments, session),
+        HookEvent::Start(StartSource::Compacted) => turn.start_compacted(session),
+        HookEvent::Start(StartSource::Cleared) => {
+            HookDecision::nothing("the client has emptied its context").changed(HookSession::default())
+        }
+        HookEvent::Start(StartSource::New) => HookDecision::nothing("the client lists skills itself"),
+        HookEvent::Compaction => match session {
+            Some(mut session) => {
+                session.compact();
+                session.is_compacted = true;
+                HookDecision::nothing("what was shown is shown again after the compaction").changed(session)
+            }
+            None => HookDecision::nothing("nothing is known of this session"),
+        },
+        HookEvent::Other => HookDecision::nothing("this event has no answer"),
+    }
+}
+
+impl HookDecision {
+    fn nothing(why: impl Into<String>) -> HookDecision {
+        HookDecision { why: why.into(), ..HookDecision::default() }
+    }
+
+    fn changed(self, session: HookSession) -> HookDecision {
+        HookDecision { session: Some(session), has_changed: true, ..self }
+    }
+}
+
+/// One event of one client.
+struct HookTurn<'a> {
+    skills: &'a Skillcue,
+    adapter: &'static HookAdapter,
+    style: HookStyle,
+    words: ClientWords<'a>,
+    input: &'a HookInput,
+}
+
+impl HookTurn<'_> {
+    fn answer(&self, text: String) -> HookAnswer {
+        HookAnswer { shape: self.adapter.shape, event_name: self.input.event_name.clone(), text }
+    }
+
+    /// Returns whether the client takes a text without cutting it.
+    fn fits(&self, text: &str) -> bool {
+        text.encode_utf16().count() <= MAX_CHARACTERS && self.adapter.max_bytes.is_none_or(|most| text.len() <= most)
+    }
+
+    fn prompt(&self, prompt: &str, session: Option<HookSession>) -> HookDecision {
+        if prompt.trim().is_empty() {
+            return HookDecision { session, ..HookDecision::nothing("the message is empty") };
+        }
+        let is_kept = session.is_some();
+        let before = session.unwrap_or_default();
+        if let Some(name) = self.called(prompt) {
+            let mut session = before;
+            self.record_load(&mut session, &name);
+            let nothing = HookDecision::nothing(format!("the client loads {name} itself, which the message calls"));
+            return if is_kept { nothing.changed(session) } else { nothing };
+        }
+        let mut most = MAX_CHARACTERS - MAX_FILES_LINE - 20;
+        let mut style = self.style;
+        loop {
+            let mut decision = self.disclose(prompt, &before, most, style);
+            if !is_kept {
+                decision.session = None;
+                decision.has_changed = false;
+            }
+            match &decision.answer {
+                Some(answer) if !self.fits(&answer.text) && style == HookStyle::Body => {
+                    // Bytes are more than characters in most scripts, and some lines are not counted.
+                    if most < MIN_CHARACTERS { style = HookStyle::Name } else { most = most * 2 / 3 }
+                }
+                _ => return decision,
+            }
+        }
+    }
+
+    /// Returns the decision for a prompt, with an answer of about so many characters.
+    fn disclose(&self, prompt: &str, before: &HookSession, most: usize, style: HookStyle) -> HookDecision {
+        let mut session = before.clone();
+        let mut texts = Vec::new();
+        if session.is_compacted {
+            session.is_compacted = false;
+            texts.extend(self.again(&mut session, most, style));
+        }
+        let room = most.saturating_sub(texts.iter().map(|text| text.encode_utf16().count() + 2).sum());
+        let request = || Request::new(prompt).policy(Policy::Inject).mode(Mode::Hybrid);
+        let selection = self.skills.select(&request().session(&mut session.shown.clone()));
+        if selection.intent != Intent::None || room < MIN_CHARACTERS.min(most) {
+            let why = "the message asks about skills, which the client lists itself";
+            return HookDecision { selection: Some(selection), ..self.done(&texts, session, before, why.to_owned()) };
+        }
+        let seen = session.shown.clone();
+        let shown = self.skills.disclose(request().session(&mut session.shown).characters(room));
+        let best = shown.skills.iter().map(|skill| skill.likelihood).fold(0.0, f32::max);
+        if shown.tier == Tier::Shortlist && best < MIN_LIKELIHOOD {
+            let why = format!("the likeliest skill is right in {:.0} of 100 cases, too few to name it", best * 100.0);
+            return HookDecision { selection: Some(selection), ..self.done(&texts, session, before, why) };
+        }
+        let catalog = self.skills.catalog();
+        let is_body = |skill: &&DisclosedSkill| matches!(skill.decision, Decision::Included | Decision::Shortened);
+        let of = |skill: &DisclosedSkill| catalog.get(&skill.name);
+        let fresh: Vec<&Skill> = shown
+            .skills
+            .iter()
+            .filter(is_body)
+            .filter(|skill| is_new(&skill.name, &seen, &session.shown))
+            .filter_map(of)
+            .collect();
+        let is_named = |skill: &&DisclosedSkill| skill.decision == Decision::Named;
+        let is_left_out = |skill: &&DisclosedSkill| {
+            shown.tier == Tier::Documentation && skill.decision == Decision::Omitted && !skill.is_weak()
+        };
+        let named: Vec<&Skill> = shown
+            .skills
+            .iter()
+            .filter(|skill| is_named(skill) || is_left_out(skill))
+            .filter_map(of)
+            .filter(|skill| skill.is_for_models() && shown.turn.contains(skill.name()))
+            .collect();
+        let news: Vec<&Skill> =
+            named.iter().copied().filter(|skill| !session.named.iter().any(|name| name == skill.name())).collect();
+        let why = match (fresh.is_empty(), news.is_empty()) {
+            (true, true) if shown.tier < Tier::Shortlist || shown.tier == Tier::Registry => "no skill fits the message",
+            (true, true) => "all that fits is in this conversation already",
+            (false, _) => "skills fit the message",
+            (true, false) => "skills may fit the message",
+        };
+        match style {
+            HookStyle::Name => {
+                texts.extend((!fresh.is_empty()).then(|| self.words.names(&fresh, true)));
+                texts.extend((fresh.is_empty() && !news.is_empty()).then(|| self.words.names(&news, false)));
+            }
+            HookStyle::Body if !fresh.is_empty() || (!news.is_empty() && shown.tier == Tier::Shortlist) => {
+                let files = if named.is_empty() { None } else { self.words.files(&named) };
+                texts.push(match files {
+                    Some(files) => format!("{}\n{files}", shown.turn),
+                    None => shown.turn.clone(),
+                });
+            }
+            HookStyle::Body => {}
+        }
+        if !texts.is_empty() {
+            session.name(named.iter().map(|skill| skill.name()));
+        }
+        HookDecision {
+            selection: Some(selection),
+            disclosure: Some(shown),
+            ..self.done(&texts, session, before, why.to_owned())
+        }
+    }
+
+    /// Returns a decision with these texts. A session in which nothing but the number of its turns differs is not worth a
+    /// file.
+    fn done(&self, texts: &[String], session: HookSession, before: &HookSession, why: String) -> HookDecision {
+        let has_changed = !texts.is_empty() || session.is_compacted != before.is_compacted;
+        let answer = (!texts.is_empty()).then(|| self.answer(texts.join("\n\n")));
+        HookDecision { answer, session: Some(session), has_changed, why, ..HookDecision::default() }
+    }
+
+    /// Returns what was in use before the client compacted its context, to be shown again.
+    fn again(&self, session: &mut HookSession, most: usize, style: HookStyle) -> Option<String> {
+        session.compact();
+        let shown = self.skills.rehydrate_characters(&mut session.shown, most);
+        if style == HookStyle::Body {
+            return Some(shown.text).filter(|text| !text.is_empty());
+        }
+        let catalog = self.skills.catalog();
+        let skills: Vec<&Skill> = shown.skills.iter().filter_map(|skill| catalog.get(&skill.name)).collect();
+        (!skills.is_empty()).then(|| self.words.names(&skills, true))
+    }
+
+    fn start_compacted(&self, session: Option<HookSession>) -> HookDecision {
+        let Some(before) = session else { return HookDecision::nothing("nothing is known of this session") };
+        let mut session = HookSession { is_compacted: false, ..before.clone() };
+        let text = self.again(&mut session, MAX_CHARACTERS - MAX_FILES_LINE - 20, self.style);
+        let text = text.filter(|text| self.fits(text));
+        let why = if text.is_some() { "it was in use before the compaction" } else { "nothing was in use" };
+        let decision = self.done(&text.into_iter().collect::<Vec<_>>(), session, &before, why.to_owned());
+        HookDecision { has_changed: true, ..decision }
+    }
+
+    /// Names skills that fit because of a call of a tool.
+    fn after_tool(&self, tool: &str, arguments: &Value, session: Option<HookSession>) -> HookDecision {
+        let Some(mut session) = session else { return HookDecision::nothing("no session can be kept") };
+        let before = session.clone();
+        if self.adapter.skill_tool == Some(tool) || tool.ends_with("load_skill") {
+            return match named_skill(arguments, self.skills) {
+                Some(name) => {
+                    self.record_load(&mut session, &name);
+                    HookDecision::nothing(format!("the model has loaded {name}")).changed(session)
+                }
+                None => HookDecision::nothing("the model has loaded a skill of its own"),
+            };
+        }
+        let mut since = TurnProgress::default().call(tool, arguments);
+        if since == TurnProgress::default() {
+            return HookDecision::nothing("the call has nothing that could fit a skill");
+        }
+        if let Some(cwd) = &self.input.cwd {
+            let below = |path: &String| Path::new(path).strip_prefix(cwd).ok().map(|path| path.display().to_string());
+            let below: Vec<String> = since.touched_paths().iter().filter_map(below).collect();
+            since = since.touched(below);
+        }
+        let known = session.named.clone();
+        let hits =
+            self.skills.reselect(&Request::new("").mode(Mode::Hybrid).session(&mut session.shown), &since, &known);
+        let catalog = self.skills.catalog();
+        let found: Vec<_> = hits.iter().filter_map(|hit| Some((hit, catalog.get(&hit.name)?))).collect();
+        if found.is_empty() {
+            return HookDecision::nothing("no further skill fits the call");
+        }
+        session.name(found.iter().map(|(hit, _)| &*hit.name));
+        let text = self.words.hint(&found);
+        self.done(&[text], session, &before, "skills may fit the call".to_owned())
+    }
+
+    /// Returns the skill that a message calls with the client's own sign, if the client loads it itself.
+    fn called(&self, prompt: &str) -> Option<String> {
+        let rest = prompt.trim_start().strip_prefix(self.adapter.sigil?)?;
+        let name = rest.split(char::is_whitespace).next()?;
+        let catalog = self.skills.catalog();
+        catalog.get(name).filter(|skill| self.adapter.lists(skill)).map(|skill| skill.name().to_owned())
+    }
+
+    /// Records that the client has loaded a skill.
+    fn record_load(&self, session: &mut HookSession, name: &str) {
+        if let Ok(loaded) = self.skills.load(name, &LoadRequest::default()) {
+            session.shown.record_load(name, &loaded.content);
+        }
+        session.name([name]);
+    }
+}
+
+/// Returns the skill that the arguments of a tool name, if there is one of that name.
+fn named_skill(arguments: &Value, skills: &Skillcue) -> Option<String> {
+    let catalog = skills.catalog();
+    let values = arguments.as_object()?.values().filter_map(Value::as_str);
+    values.filter_map(|word| catalog.get(word)).map(|skill| skill.name().to_owned()).next()
+}
+
+/// Returns whether a session has been shown a text of a skill that it did not have before.
+fn is_new(name: &str, before: &Session, after: &Session) -> bool {
+    let find = |session: &'_ Session| {
+        let known = session.remembered().find(|known| known.in_context && known.name == name);
+        known.map(|known| (known.digest, known.parts.clone()))
+    };
+    find(before) != find(after)
+}
