@@ -19,7 +19,7 @@ struct TestStep {
     run: fn() -> Result<StepOutcome, ChoreFailure>,
 }
 
-const STEPS: [TestStep; 12] = [
+const STEPS: [TestStep; 13] = [
     TestStep { name: "fmt", what: "formatting", run: fmt },
     TestStep { name: "clippy", what: "lints, warnings as errors", run: clippy },
     TestStep { name: "tests", what: "unit and integration tests", run: tests },
