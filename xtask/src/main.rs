@@ -10,6 +10,7 @@
 //! - `clients`: the clients of `skillcue connect`, pinned or newest.
 //! - `dist`: release archives.
 //! - `picture`: the README's picture of a terminal.
+//! - `wheel`, `python-bench`: the Python package, and its measurements.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -17,6 +18,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people, whose result is what it prints")]
 
+mod bindings;
 mod clients;
 mod coverage;
 mod deny;
@@ -49,10 +51,12 @@ usage: cargo xtask CHORE
   clients [--newest] [NAME..] the clients of `connect`, or only the named ones; newest: not those that are pinned
   dist                        release archives with checksums, completions and manual pages
   picture                     draw docs/terminal.svg, the README's picture, from what the program prints
+  wheel                       the Python package as it is published, below target/wheels
+  python-bench [ARGS...]      the Python package beside skillkit
   deny                        licences and advisories of the dependencies
 
 steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, clients, smoke,
-dist, picture";
+dist, picture, python";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +72,8 @@ fn main() -> ExitCode {
         ["clients", rest @ ..] => clients::main(rest),
         ["dist"] => dist::main(),
         ["picture"] => picture::main(),
+        ["wheel"] => bindings::main(),
+        ["python-bench", rest @ ..] => bindings::bench(rest),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
 use crate::process::{ChoreFailure, cargo, run, succeeds};
-use crate::{clients, dist, mcp, picture, reference, smoke, toolsets};
+use crate::{bindings, clients, dist, mcp, picture, reference, smoke, toolsets};
 use std::time::Instant;
 
 /// The end of a step that has not failed.
@@ -19,7 +19,7 @@ struct TestStep {
     run: fn() -> Result<StepOutcome, ChoreFailure>,
 }
 
-const STEPS: [TestStep; 12] = [
+const STEPS: [TestStep; 13] = [
     TestStep { name: "fmt", what: "formatting", run: fmt },
     TestStep { name: "clippy", what: "lints, warnings as errors", run: clippy },
     TestStep { name: "tests", what: "unit and integration tests", run: tests },
@@ -36,6 +36,7 @@ const STEPS: [TestStep; 12] = [
     TestStep { name: "smoke", what: "the README's main command", run: smoke::step },
     TestStep { name: "dist", what: "a release archive, unpacked and run", run: dist::step },
     TestStep { name: "picture", what: "the README's picture shows what the program prints", run: picture::step },
+    TestStep { name: "python", what: "the Python package: wheel, tests, types, frameworks", run: bindings::step },
 ];
 
 /// The steps to run, and how strictly.

@@ -161,7 +161,11 @@ pub(crate) fn walk(
             let found = inspect(walker.base, root, b"", &mut scratch);
             findings.take_one(found, &mut scratch)
         });
-    if !is_skill || nested {
+    if is_skill {
+        if nested {
+            findings = findings.merge(walker.list_anew(b"", 0, ListingScope::InsideSkill));
+        }
+    } else {
         let known = section.and_then(|section| section.dir(b""));
         findings = findings.merge(walker.list(b"", 0, known));
     }
@@ -177,6 +181,15 @@ pub(crate) struct Walker<'w> {
     listed: AtomicUsize,
 }
 
+/// The part of a directory in which a listing looks for skills.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListingScope {
+    /// Its skill file and its subdirectories.
+    Directory,
+    /// Its subdirectories: its skill file has been inspected already.
+    InsideSkill,
+}
+
 impl Walker<'_> {
     /// Lists the directory `rel` and inspects its subdirectories.
     pub(crate) fn list(&self, rel: &[u8], depth: usize, known: Option<u32>) -> Findings {
@@ -185,6 +198,10 @@ impl Walker<'_> {
         {
             return findings;
         }
+        self.list_anew(rel, depth, ListingScope::Directory)
+    }
+
+    fn list_anew(&self, rel: &[u8], depth: usize, scope: ListingScope) -> Findings {
         let count = self.listed.fetch_add(1, Ordering::Relaxed);
         if count >= MAX_DIRS {
             let mut findings = Findings::default();
@@ -194,7 +211,7 @@ impl Walker<'_> {
             return findings;
         }
         match self.entries(rel) {
-            Ok(listing) => self.listing(rel, depth, listing),
+            Ok(listing) => self.listing(rel, depth, listing, scope),
             Err(error) => {
                 let message = format!("the directory cannot be read: {}", os_message(&error));
                 let found = Diagnostic::new(Code::Unreadable, message)
@@ -205,11 +222,11 @@ impl Walker<'_> {
         }
     }
 
-    fn listing(&self, rel: &[u8], depth: usize, listing: DirectoryListing) -> Findings {
+    fn listing(&self, rel: &[u8], depth: usize, listing: DirectoryListing, scope: ListingScope) -> Findings {
         let mut findings = Findings::default();
         let mut scratch = ScanBuffers::new(self.root);
         // A skill file that opening by name did not find: another spelling, a dangling link, or one just written.
-        if let Some(file) = listing.skill_file {
+        if let Some(file) = listing.skill_file.filter(|_| scope == ListingScope::Directory) {
             let found = inspect_file(self.base, self.root, rel, file, &mut scratch);
             if findings.take_one(found, &mut scratch) && !self.nested {
                 return findings;
@@ -241,14 +258,20 @@ impl Walker<'_> {
                     path.extend_from_slice(names.text(name));
                     if !self.reuse(&path, scratch, &mut findings) {
                         let is_skill = findings.take(inspect(self.base, self.root, &path, scratch));
-                        if !is_skill || self.nested {
-                            groups.push(path.clone());
+                        if !is_skill {
+                            groups.push((path.clone(), ListingScope::Directory));
+                        } else if self.nested {
+                            groups.push((path.clone(), ListingScope::InsideSkill));
                         }
                     }
                 }
                 scratch.seal(&mut findings.skills);
-                let list =
-                    |rel: Vec<u8>| self.list(&rel, depth + 1, self.section.and_then(|section| section.dir(&rel)));
+                let list = |(rel, scope): (Vec<u8>, ListingScope)| match scope {
+                    ListingScope::Directory => {
+                        self.list(&rel, depth + 1, self.section.and_then(|section| section.dir(&rel)))
+                    }
+                    ListingScope::InsideSkill => self.list_anew(&rel, depth + 1, scope),
+                };
                 let dirs = if groups.is_empty() { Vec::new() } else { groups.into_par_iter().map(list).collect() };
                 findings.merge(Findings::concat(dirs))
             },
@@ -277,8 +300,10 @@ impl Walker<'_> {
                 let mut behind = Findings::default();
                 let found = inspect(self.base, self.root, &link.rel, &mut scratch);
                 let is_skill = behind.take_one(found, &mut scratch);
-                if !is_skill || self.nested {
+                if !is_skill {
                     behind = behind.merge(self.list(&link.rel, link.depth, None));
+                } else if self.nested {
+                    behind = behind.merge(self.list_anew(&link.rel, link.depth, ListingScope::InsideSkill));
                 }
                 for skill in &mut behind.skills {
                     let rest = skill.bytes(skill.rel).get(link.rel.len()..).unwrap_or_default();

@@ -96,6 +96,10 @@ pub struct RunRequest<'r> {
     pub arguments: &'r [String],
     /// The JSON for its standard input; without, the input is empty.
     pub input: Option<&'r Value>,
+    /// Bytes for its standard input, instead of `input`: JSON of others, with the numbers and the order that it has.
+    pub stdin: Option<&'r [u8]>,
+    /// Variables that the calling program sets for the script, instead of those of the same name.
+    pub variables: &'r [(OsString, OsString)],
     /// Called with the output as it comes, up to the limit.
     pub on_output: &'r dyn Fn(Stream, &[u8]),
     /// Returns whether to stop. Called every few milliseconds.
@@ -112,6 +116,8 @@ impl<'r> RunRequest<'r> {
             script,
             arguments: &[],
             input: None,
+            stdin: None,
+            variables: &[],
             on_output: &|_, _| {},
             cancelled: &|| false,
         }

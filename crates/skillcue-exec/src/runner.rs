@@ -1,5 +1,6 @@
 //! Runs a script of a skill: within limits, and with no process left afterwards.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Runner {
 
     /// Runs the script with the single argument `--help`, within the same limits.
     pub fn help(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
-        self.run(&RunRequest { arguments: &["--help".to_owned()], input: None, ..*request })
+        self.run(&RunRequest { arguments: &["--help".to_owned()], input: None, stdin: None, ..*request })
     }
 
     /// Returns the question that a person has to answer before a script may run; none, if it may.
@@ -94,9 +95,10 @@ impl Runner {
     pub fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
         let limits = &self.options.limits;
         check_arguments(request, limits)?;
-        let input = match request.input {
-            Some(value) => serde_json::to_vec(value).unwrap_or_default(),
-            None => Vec::new(),
+        let input = match (request.stdin, request.input) {
+            (Some(bytes), _) => Cow::Borrowed(bytes),
+            (None, Some(value)) => Cow::Owned(serde_json::to_vec(value).unwrap_or_default()),
+            (None, None) => Cow::default(),
         };
         if input.len() > limits.input {
             let reason =
@@ -267,6 +269,9 @@ impl Runner {
                 env.push((name.clone(), value.clone()));
             }
         }
+        // Programs see the first of two variables with one name.
+        env.retain(|(name, _)| request.variables.iter().all(|(own, _)| own != name));
+        env.extend(request.variables.iter().cloned());
         env
     }
 }

@@ -31,6 +31,10 @@ pub struct HostOverrides {
     /// The gate that answers whether projects, servers' skills, scripts and toolsets are allowed, if not the user's own
     /// [`ConsentStore`].
     pub consent: Option<Arc<dyn ConsentGate>>,
+    /// The program that serves as the sandbox's helper, if this process's own cannot: a host inside of an interpreter.
+    pub helper: Option<PathBuf>,
+    /// Whether programs run without a sandbox where the machine has none.
+    pub allow_unsandboxed: bool,
 }
 
 impl HostOverrides {
@@ -240,7 +244,7 @@ impl Host {
         if let Some(programs) = self.programs.get() {
             return Ok(programs);
         }
-        let programs = HostPrograms::new(&self.environment, self.settings()?, self.consent());
+        let programs = HostPrograms::new(&self.environment, self.settings()?, &self.options, self.consent());
         Ok(self.programs.get_or_init(|| programs))
     }
 

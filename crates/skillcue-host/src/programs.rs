@@ -9,6 +9,7 @@ use skillcue_exec::{Launcher, RunLimits, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{ToolsetOptions, ToolsetTools, Toolsets};
 
 use crate::environment::Environment;
+use crate::host::HostOverrides;
 use crate::settings::Settings;
 
 /// Runs scripts and toolsets. Nothing is started before something is called.
@@ -20,9 +21,15 @@ pub struct HostPrograms {
 }
 
 impl HostPrograms {
-    pub(crate) fn new(environment: &Environment, settings: &Settings, consent: Arc<dyn ConsentGate>) -> HostPrograms {
-        let run = settings.run;
-        let launcher = Launcher::of_this_program().allow_unsandboxed(run.allow_unsandboxed == Some(true));
+    pub(crate) fn new(
+        environment: &Environment,
+        settings: &Settings,
+        overrides: &HostOverrides,
+        consent: Arc<dyn ConsentGate>,
+    ) -> HostPrograms {
+        let launcher = overrides.helper.as_ref().map_or_else(Launcher::of_this_program, Launcher::new);
+        let is_unsandboxed = overrides.allow_unsandboxed || settings.run.allow_unsandboxed == Some(true);
+        let launcher = launcher.allow_unsandboxed(is_unsandboxed);
         let launcher = match &environment.temporary {
             Some(dir) => launcher.temp_dir(dir),
             None => launcher,

@@ -21,6 +21,9 @@ fn a_skill_is_not_searched_for_further_ones_unless_asked() {
     assert_eq!(names(&tree.discover()), ["outer"]);
     let nested = Discovery::new([SkillRoot::new(tree.path(), Source::Inline)]).nested(true).run();
     assert_eq!(names(&nested), ["inner", "outer"]);
+    // Each is read once, and is in one place.
+    assert_eq!(nested.effort().read, 2);
+    assert!(nested.all().iter().all(|skill| skill.locations().len() == 1));
 }
 
 #[test]

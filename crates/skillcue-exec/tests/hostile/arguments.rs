@@ -153,6 +153,21 @@ for fd in range(3):
         assert_eq!(case.runner(case.limits.clone()).run(&request).unwrap_err().code(), "args_too_large");
     }
 
+    gets_the_bytes_and_the_variables_of_its_caller(case) {
+        case.script("probe.sh", "#!/bin/sh\ncat\necho \"$SKILL_NAME $SKILL_BASE_DIR\"\n");
+        let (dir, manifest) = (case.dir(), case.manifest());
+        let variables = [("SKILL_NAME".into(), "other".into()), ("SKILL_BASE_DIR".into(), "/skill".into())];
+        let input = json!(1);
+        let request = RunRequest {
+            input: Some(&input),
+            stdin: Some(b"{\"b\": 1e400, \"a\": 36893488147419103232}\n"),
+            variables: &variables,
+            ..RunRequest::new(&dir, &manifest, "probe.sh")
+        };
+        let result = case.runner(case.limits.clone()).run(&request).unwrap();
+        assert_eq!(result.stdout_text(), "{\"b\": 1e400, \"a\": 36893488147419103232}\nother /skill\n");
+    }
+
     names_a_script_outside(case) {
         case.script("probe.sh", "#!/bin/sh\necho ran\n");
         std::fs::write(case.tmp.path().join("home/evil.sh"), "#!/bin/sh\necho HARM\n").unwrap();

@@ -1,0 +1,3 @@
+"""Adapters to frameworks. Each is imported by itself and needs that framework."""
+
+__all__: list[str] = []

@@ -1,0 +1,50 @@
+"""What every integration needs: which texts a conversation shows, as plain JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .._skills import Session, Skillcue
+from .._results import Disclosure
+
+SEPARATOR = "\n\n---\n\n"
+"""Between a skill's text and the user's own words, so that a model sees where those begin."""
+
+
+def apart(text: str, message: str) -> str:
+    """Returns a text and the message behind it."""
+    if not text:
+        return message
+    return f"{text.rstrip()}{SEPARATOR if chr(10) in text else chr(10) * 2}{message}"
+
+
+def injected(session: Mapping[str, Any]) -> list[str]:
+    """Returns the skills whose texts were put into the context by a disclosure."""
+    return [skill["address"] for skill in session.get("skills", ()) if skill["in_context"] and skill["how"] == "injected"]
+
+
+def shown_names(shown: Disclosure) -> list[str]:
+    """Returns the skills whose bodies a disclosure shows."""
+    return [skill.name for skill in shown.skills if skill.decision in ("included", "shortened")]
+
+
+def forget(session: Session, names: Iterable[str]) -> None:
+    """Records that the texts of some skills are not in the context any more."""
+    gone = list(names)
+    if gone and session:
+        Skillcue.evicted(session, gone)
+
+
+def merged(left: Session | None, right: Session | None) -> Session:
+    """Returns one session of two that began as one: tools that ran at the same time have each loaded something."""
+    if not left or not right:
+        return dict(right or left or {})
+    skills = {skill["address"]: skill for skill in left.get("skills", ())}
+    for skill in right.get("skills", ()):
+        known = skills.get(skill["address"])
+        if known is None or skill["turn"] >= known["turn"]:
+            skills.pop(skill["address"], None)
+            skills[skill["address"]] = skill
+    newest = right if right.get("turn", 0) >= left.get("turn", 0) else left
+    return {**newest, "skills": list(skills.values())}
