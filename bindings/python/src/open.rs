@@ -62,6 +62,7 @@ impl OpenOptions {
                 config: get(options, "config")?,
                 isolated: get(options, "isolated")?,
                 no_cache: !get::<bool>(options, "cache")?,
+                no_bundled: false,
                 consent,
                 helper: Some(get(options, "helper")?),
                 allow_unsandboxed: get(options, "allow_unsandboxed")?,

@@ -169,8 +169,15 @@ fn called(
         }
     };
     let cancelled = || cancelled.load(Ordering::Acquire);
-    let context =
-        ToolContext { progress: &progress, cancelled: &cancelled, loaded, session: "python", is_lasting: true, shown };
+    let context = ToolContext {
+        progress: &progress,
+        cancelled: &cancelled,
+        loaded,
+        session: "python",
+        is_lasting: true,
+        shown,
+        message: "",
+    };
     skills.call_tool(call, &context)
 }
 
