@@ -184,11 +184,7 @@ impl SettingsFile {
             return Ok(self.change(now, after, RecordChange::Keep, kept));
         }
         let before = match (&now, &kept) {
-            (Some(text), Some((record, before))) if Digest::of(text) == record.after => before.clone(),
-            (Some(text), Some((record, _))) => {
-                let bare = self.take(text, &ConnectionPart::ALL, former.as_deref())?;
-                (record.existed || !self.is_blank(&bare)).then_some(bare)
-            }
+            (Some(text), Some((record, before))) => self.before(text, record, before.as_deref())?,
             (Some(text), None) => Some(text.clone()),
             (None, _) => None,
         };
@@ -243,12 +239,27 @@ impl SettingsFile {
         match (is_all, &kept) {
             (true, _) if is_gone => change(None, RecordChange::Remove),
             (true, Some(_)) => change(Some(bare), RecordChange::Remove),
-            (false, Some((_, before))) => {
-                change(Some(self.refreshed(&bare, parts)?), RecordChange::Write(before.clone()))
+            (false, Some((record, before))) => {
+                let before = self.before(&text, record, before.as_deref())?;
+                change(Some(self.refreshed(&bare, parts)?), RecordChange::Write(before))
             }
             (false, None) => change(Some(self.refreshed(&bare, parts)?), RecordChange::Keep),
             (true, None) => change(Some(bare), RecordChange::Keep),
         }
+    }
+
+    /// Returns the text without anything of ours: the one before, or, if the file has changed since, what it is without us.
+    fn before(
+        &self,
+        text: &str,
+        record: &ConnectionRecord,
+        before: Option<&str>,
+    ) -> Result<Option<String>, SettingsError> {
+        if Digest::of(text) == record.after {
+            return Ok(before.map(str::to_owned));
+        }
+        let bare = self.take(text, &ConnectionPart::ALL, Some(before.unwrap_or_default()))?;
+        Ok((record.existed || !self.is_blank(&bare)).then_some(bare))
     }
 
     fn change(

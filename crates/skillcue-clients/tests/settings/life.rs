@@ -121,6 +121,17 @@ fn lines_that_others_wrote_since_stay() {
 }
 
 #[test]
+fn lines_that_others_wrote_between_two_parts_stay() {
+    let home = Home::new();
+    home.write(".qwen/settings.json", "{\n  \"a\": 1\n}\n");
+    home.connect(Client::Qwen).unwrap();
+    home.write(".qwen/settings.json", home.read(".qwen/settings.json").replacen("{\n", "{\n  \"b\": 2,\n", 1));
+    home.disconnect_parts(Client::Qwen, &[ConnectionPart::Mcp]);
+    home.disconnect_parts(Client::Qwen, &[ConnectionPart::Hook]);
+    assert_eq!(home.read(".qwen/settings.json"), "{\n  \"b\": 2,\n  \"a\": 1\n}\n");
+}
+
+#[test]
 fn a_file_that_a_client_rewrote_is_cleaned_without_a_record() {
     let home = Home::new();
     home.connect(Client::Qwen).unwrap();

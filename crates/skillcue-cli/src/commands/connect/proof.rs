@@ -71,20 +71,16 @@ fn sample(client: Client, prompt: &str, cwd: &str) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Sessions remember what was shown: this one is no other's.
     let session = format!("connect-check-{}-{}", std::process::id(), now.as_nanos());
-    match client {
-        Client::Copilot => {
-            let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-            json!({"sessionId": session, "timestamp": now, "cwd": cwd, "prompt": prompt})
-        }
-        _ => {
-            let event = match client {
-                Client::Gemini => "BeforeAgent",
-                Client::Opencode => "chat.message",
-                _ => "UserPromptSubmit",
-            };
-            json!({"session_id": session, "cwd": cwd, "hook_event_name": event, "prompt": prompt})
-        }
+    if client == Client::Copilot {
+        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        return json!({"sessionId": session, "timestamp": now, "cwd": cwd, "prompt": prompt});
     }
+    let event = match client {
+        Client::Gemini => "BeforeAgent",
+        Client::Opencode => "chat.message",
+        _ => "UserPromptSubmit",
+    };
+    json!({"session_id": session, "cwd": cwd, "hook_event_name": event, "prompt": prompt})
 }
 
 /// Runs the hook's command in a shell, as the client does.
