@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use skillcue::catalog::{SkillRoot, nested_roots};
+use skillcue::catalog::nested_roots;
 use skillcue::select::TurnProgress;
-use skillcue::{Decision, Mode};
+use skillcue::{Decision, Mode, SkillRoot};
 use skillcue_clients::Client;
 use skillcue_clients::hook::{
     HookAdapter, HookDecision, HookError, HookEvent, HookInput, HookOptions, HookSessions, HookStyle, LockedSession,
