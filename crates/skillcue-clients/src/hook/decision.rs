@@ -198,8 +198,8 @@ struct HookTurn<'a> {
 }
 
 impl HookTurn<'_> {
-    fn answer(&self, text: String) -> HookAnswer {
-        let text = neutralise(&text, self.adapter.tags).into_owned();
+    fn answer(&self, text: &str) -> HookAnswer {
+        let text = neutralise(text, self.adapter.tags).into_owned();
         HookAnswer { shape: self.adapter.shape, event_name: self.input.event_name.clone(), text }
     }
 
@@ -317,7 +317,7 @@ impl HookTurn<'_> {
     /// file.
     fn done(&self, texts: &[String], session: HookSession, before: &HookSession, why: String) -> HookDecision {
         let has_changed = !texts.is_empty() || session.is_compacted != before.is_compacted;
-        let answer = (!texts.is_empty()).then(|| self.answer(texts.join("\n\n")));
+        let answer = (!texts.is_empty()).then(|| self.answer(&texts.join("\n\n")));
         HookDecision { answer, session: Some(session), has_changed, why, ..HookDecision::default() }
     }
 
