@@ -3,14 +3,16 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::exit;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 /// The time in which a hook has its answer, or none.
 const MAX_HOOK: Duration = Duration::from_secs(1);
 /// The time that writing the answer may take. A reader that does not read waits for nothing.
 const MAX_WRITING: Duration = Duration::from_secs(1);
+/// The time that the last words and the work that is left may take together. A pipe may be full, a disk may hang.
+const MAX_LAST_WORDS: Duration = Duration::from_millis(150);
 
 /// The variable with another deadline, in milliseconds, for slow machines.
 const DEADLINE: &str = "SKILLCUE_HOOK_DEADLINE_MS";
@@ -29,11 +31,12 @@ static LEFT: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 pub(crate) fn is_hook(args: impl IntoIterator<Item = OsString>) -> bool {
     let mut args = args.into_iter().skip(1);
     while let Some(arg) = args.next() {
-        match arg.to_str() {
-            Some("--skills-dir" | "--config" | "--color") => drop(args.next()),
-            Some(option) if option.starts_with('-') => {}
+        // Not every path is text.
+        match arg.as_encoded_bytes() {
+            b"--skills-dir" | b"--config" | b"--color" => drop(args.next()),
+            option if option.starts_with(b"-") => {}
             // A process that prepares hooks has time: no client waits for it.
-            word => return word == Some("hook") && !args.any(|arg| arg == "--index"),
+            word => return word == b"hook" && !args.any(|arg| arg == "--index"),
         }
     }
     false
@@ -55,15 +58,30 @@ pub(crate) fn guard_hook() {
             std::thread::sleep(MAX_WRITING);
         }
         let left = LEFT.try_lock().ok().and_then(|mut left| left.take());
-        if let Some(left) = left {
-            left();
-        }
-        let _ = writeln!(io::stderr(), "skillcue hook: no answer within {} ms", most.as_millis());
+        let say = move || drop(writeln!(io::stderr(), "skillcue hook: no answer within {} ms", most.as_millis()));
+        attempt([Box::new(say) as Box<dyn FnOnce() + Send>].into_iter().chain(left));
         end();
     };
     if std::thread::Builder::new().name("skillcue-deadline".to_owned()).spawn(watch).is_err() {
         end();
     }
+}
+
+/// Does what may block, each in its own thread, and waits for a moment.
+fn attempt(works: impl Iterator<Item = Box<dyn FnOnce() + Send>>) {
+    let (done, wait) = mpsc::channel::<()>();
+    for work in works {
+        let done = done.clone();
+        let run = move || {
+            work();
+            drop(done);
+        };
+        // Without a thread, it is not done.
+        let _ = std::thread::Builder::new().spawn(run);
+    }
+    drop(done);
+    // Nothing is sent: it ends when all are done, or in time.
+    let _ = wait.recv_timeout(MAX_LAST_WORDS);
 }
 
 /// Sets what is done if this process is not done in time, just before it ends.
@@ -110,6 +128,8 @@ mod tests {
         assert!(
             is(&["hook", "claude"]) && is(&["--skills-dir", "a", "--isolated", "hook"]) && is(&["-v", "hook", "--x"])
         );
+        let odd = <OsString as std::os::unix::ffi::OsStringExt>::from_vec(b"--skills-dir=/tmp/\xff".to_vec());
+        assert!(is_hook([OsString::from("skillcue"), odd, OsString::from("hook")]), "a path that is no text");
         assert!(!is(&["context", "hook"]) && !is(&["--config", "hook", "list"]) && !is(&[]) && !is(&["--color"]));
     }
 }

@@ -231,6 +231,37 @@ fn input_that_never_ends_is_given_up() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("no answer within 1000 ms"));
 }
 
+/// A pipe for messages that is full holds nothing up.
+#[test]
+fn a_full_stderr_is_no_failure() {
+    let sandbox = house();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = command(&sandbox, &["claude"]);
+    command.env("SKILLCUE_HOOK_DEADLINE_MS", "500").stderr(writer.try_clone().unwrap());
+    // It waits in the end, because the pipe is full, until its reader is gone.
+    let filler = std::thread::spawn(move || while writer.write_all(&[b' '; 512]).is_ok() {});
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let _stdin = child.stdin.take();
+    let ended = (0..600).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        child.try_wait().unwrap()
+    });
+    drop(reader);
+    child.kill().unwrap();
+    filler.join().unwrap();
+    assert_eq!(ended.expect("it hangs").code(), Some(0));
+}
+
+#[test]
+fn a_path_that_is_no_text_is_no_failure() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let sandbox = house();
+    let mut command = sandbox.command(&[]);
+    command.arg(std::ffi::OsString::from_vec(b"--skills-dir=/tmp/\xff".to_vec())).args(["hook", "nonsuch"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!((context(&output), output.stderr.is_empty()), (String::new(), false));
+}
+
 /// A text that could not be written was not shown: the next message gets it.
 #[test]
 fn a_closed_stdout_is_no_failure() {
