@@ -76,6 +76,7 @@ impl HookSession {
 /// locked.session.named.push("pdf".to_owned());
 /// let session = locked.session.clone();
 /// locked.save(&session)?;
+/// drop(locked);
 /// assert_eq!(sessions.lock(Client::Codex, "0199-7f")?.session.named, ["pdf"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
