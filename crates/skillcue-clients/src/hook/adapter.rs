@@ -170,17 +170,20 @@ impl HookAdapter {
     }
 
     /// Returns the events at which a connected client calls the hook: before a prompt, after a call of a tool, at the start of
-    /// a session, and before its context is compacted.
+    /// a session, and before its context is compacted. Gemini CLI calls the last before every message, compacted or not:
+    /// there it is left out, as everything would be shown again each time.
     ///
     /// ```
     /// use skillcue_clients::Client;
     /// use skillcue_clients::hook::HookAdapter;
     ///
     /// let events: Vec<&str> = HookAdapter::of(Client::Gemini).unwrap().events().collect();
-    /// assert_eq!(events, ["BeforeAgent", "AfterTool", "SessionStart", "PreCompress"]);
+    /// assert_eq!(events, ["BeforeAgent", "AfterTool", "SessionStart"]);
     /// ```
     pub fn events(&self) -> impl Iterator<Item = &'static str> {
-        [self.prompt, self.after_tool, self.start].into_iter().chain(self.compaction.first().copied())
+        [self.prompt, self.after_tool, self.start]
+            .into_iter()
+            .chain(self.compaction.first().copied().filter(|_| self.client != Client::Gemini))
     }
 
     /// Returns whether the client lists a skill itself, because it is in one of the folders that the client reads.
