@@ -84,7 +84,7 @@ impl HookInput {
         let [tool, arguments] = adapter.tool;
         let event = match &*event_name {
             name if name == adapter.prompt => match fields.remove("prompt") {
-                Some(Value::String(prompt)) => HookEvent::Prompt(shortened(prompt)),
+                Some(Value::String(prompt)) => HookEvent::Prompt(unquoted(shortened(prompt))),
                 _ => return Err(HookError::Missing("prompt")),
             },
             name if name == adapter.after_tool => HookEvent::AfterTool {
@@ -150,6 +150,16 @@ fn is_failure(result: &Value) -> bool {
     })
 }
 
+/// Returns a message without the quotation marks around all of it, which opencode adds to one from the command line. What is
+/// quoted counts as payload, which this is not.
+fn unquoted(prompt: String) -> String {
+    let inner = prompt.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inner.filter(|inner| !inner.contains('"')) {
+        Some(inner) => inner.to_owned(),
+        None => prompt,
+    }
+}
+
 /// Returns the part of a prompt that counts.
 fn shortened(prompt: String) -> String {
     if prompt.len() <= MAX_PROMPT {
@@ -158,4 +168,16 @@ fn shortened(prompt: String) -> String {
     let head = &prompt[..prompt.floor_char_boundary(MAX_PROMPT / 2)];
     let tail = &prompt[prompt.ceil_char_boundary(prompt.len() - MAX_PROMPT / 2)..];
     format!("{head}\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotation_marks_around_a_whole_message_go() {
+        for (sent, read) in [("\"sum it up\"\n", "sum it up"), ("\"a\" or \"b\"", "\"a\" or \"b\""), ("\"", "\"")] {
+            assert_eq!(unquoted(sent.to_owned()), read);
+        }
+    }
 }
