@@ -116,7 +116,7 @@ fn lines_that_others_wrote_since_stay() {
     home.disconnect(Client::Gemini);
     let left = json_of(&home, ".gemini/settings.json");
     let others = json!([{"hooks": [{"command": "./x"}]}]);
-    let hooks = json!({"BeforeAgent": others, "SessionStart": others, "AfterTool": others, "PreCompress": others});
+    let hooks = json!({"BeforeAgent": others, "SessionStart": others, "AfterTool": others});
     assert_eq!(left, json!({"a": 1, "theme": "dark", "hooks": hooks, "mcpServers": {"other": {}}}));
 }
 
