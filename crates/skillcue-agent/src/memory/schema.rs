@@ -140,13 +140,17 @@ fn patiently<R>(mut attempt: impl FnMut() -> rusqlite::Result<R>) -> rusqlite::R
     let started = Instant::now();
     loop {
         match attempt() {
-            Err(error)
-                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
-                    && started.elapsed() < BUSY_TIMEOUT =>
-            {
+            Err(error) if is_passing(&error) && started.elapsed() < BUSY_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             done => return done,
         }
     }
+}
+
+/// Returns whether another attempt may succeed: the file is busy, or two processes that set it up both removed its journal,
+/// which was gone for the second.
+fn is_passing(error: &rusqlite::Error) -> bool {
+    let is_gone = |cause: &rusqlite::ffi::Error| cause.extended_code == rusqlite::ffi::SQLITE_IOERR_DELETE_NOENT;
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) || error.sqlite_error().is_some_and(is_gone)
 }
