@@ -123,8 +123,7 @@ impl MessageTerms {
                 }
                 hits.push((place, at));
             }
-            before.rotate_right(1);
-            before[0] = at;
+            before = [at, before[0], before[1]];
         }
         shared
     }
@@ -168,13 +167,13 @@ impl MessageTerms {
         own
     }
 
-    /// Returns the cosine of a clause and the message, given the terms that they share.
-    fn cosine(&self, clause: &[u32], shared: u128, rarity: &dyn Fn(u32) -> f32, seen: &mut Vec<u32>) -> f32 {
-        if shared == 0 {
-            return 0.0;
+    /// Returns the cosine of a clause and the message, if it may be more than `least`: given the rarity of the terms that
+    /// they share, and that of the clause, which is at least as much.
+    fn cosine(&self, shared: f32, least: f32, own: impl FnOnce() -> f32) -> f32 {
+        if shared <= least * least * self.total {
+            return least;
         }
-        let own = self.clause_weight(clause, rarity, seen);
-        self.weight(shared) / (own * self.total).max(f32::MIN_POSITIVE).sqrt()
+        shared / (own() * self.total).max(f32::MIN_POSITIVE).sqrt()
     }
 
     /// Returns whether the message refuses a word of the name, which is the first clause, and has none of the others.
@@ -213,10 +212,12 @@ impl MessageTerms {
         for (number, clause) in positive.split(|number| *number == BREAK).enumerate() {
             let shared = self.shared(clause, counts, hits);
             described.add(shared);
+            let weight = self.weight(shared.terms);
+            let mut own = || self.clause_weight(clause, rarity, seen);
             if number == 0 && shared.terms != 0 {
-                evidence.named = self.weight(shared.terms) / self.clause_weight(clause, rarity, seen);
+                evidence.named = weight / own();
             }
-            evidence.clause = evidence.clause.max(self.cosine(clause, shared.terms, rarity, seen));
+            evidence.clause = evidence.clause.max(self.cosine(weight, evidence.clause, own));
         }
         let mut excluded = 0;
         for number in negative {

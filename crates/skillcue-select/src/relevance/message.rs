@@ -26,6 +26,12 @@ const NUMBER_WEIGHT: f32 = 0.25;
 /// In how many characters of a message triples are looked for.
 const MAX_TRIPLES: usize = 600;
 
+/// The size of the table of a message's terms, four times as many as there can be, and the bits of a hash that remain.
+const SLOTS: usize = 512;
+const SLOT_SHIFT: u32 = 32 - SLOTS.trailing_zeros();
+/// A place of the table without a term: a number that no term has.
+const NOT_THERE: u8 = u8::MAX;
+
 /// Verbs of requests, about 150: what is to be done, apart from what it is to be done with.
 const VERBS: &str = include_str!("verbs.txt");
 
@@ -56,10 +62,8 @@ pub(crate) struct PairsOfTerm {
 pub(crate) struct MessageTerms {
     /// The terms, each once, in the order of their first appearance; the rarest, if there are many.
     pub(crate) terms: Vec<MessageTerm>,
-    /// Where a key is in `terms`.
-    at: HashMap<u32, u8>,
-    /// A filter before the map: most terms of a body are not in a message.
-    filter: Vec<u64>,
+    /// Where a key is in `terms`: a hash table with linear probing. It is asked for every word of sixty bodies.
+    at: Vec<u8>,
     /// Neighbouring terms, and what such a pair is worth.
     pub(crate) pairs: Vec<(u8, u8, f32)>,
     /// The pairs that each term is in.
@@ -150,17 +154,20 @@ impl MessageTerms {
             found.sort_by(|a, b| b.idf.total_cmp(&a.idf));
             found.truncate(MAX_TERMS);
         }
-        message.filter = vec![0; 64];
+        message.at = vec![NOT_THERE; SLOTS];
         for (at, term) in (0u8..).zip(&found) {
-            message.at.insert(term.key, at);
-            message.filter[(term.key >> 6) as usize & 63] |= 1 << (term.key & 63);
+            let mut slot = first_slot(term.key);
+            while message.at[slot] != NOT_THERE {
+                slot = (slot + 1) % SLOTS;
+            }
+            message.at[slot] = at;
         }
         message.terms = found;
         let idf = |at: u8| message.terms[usize::from(at)].idf;
         for (a, b) in pairs {
-            let (Some(a), Some(b)) = (message.at.get(&a), message.at.get(&b)) else { continue };
+            let (Some(a), Some(b)) = (message.position(a), message.position(b)) else { continue };
             if message.pairs.len() < MAX_PAIRS {
-                message.pairs.push((*a, *b, f32::midpoint(idf(*a), idf(*b))));
+                message.pairs.push((a, b, f32::midpoint(idf(a), idf(b))));
             }
         }
         message.pairs_of = vec![PairsOfTerm::default(); message.terms.len()];
@@ -178,11 +185,16 @@ impl MessageTerms {
     }
 
     /// Returns where a key is among the terms.
+    #[inline]
     pub(crate) fn position(&self, key: u32) -> Option<u8> {
-        if self.filter[(key >> 6) as usize & 63] & (1 << (key & 63)) == 0 {
-            return None;
+        let mut slot = first_slot(key);
+        loop {
+            let at = *self.at.get(slot)?;
+            if self.terms.get(usize::from(at))?.key == key {
+                return Some(at);
+            }
+            slot = (slot + 1) % SLOTS;
         }
-        self.at.get(&key).copied()
     }
 
     /// Returns the share of the message's triples that are among others, each of which is there once.
@@ -190,6 +202,11 @@ impl MessageTerms {
         let has = |triple: &&u16| self.triples[usize::from(**triple >> 6)] >> (**triple & 63) & 1 == 1;
         others.iter().filter(has).count() as f32 / self.triple_count.max(1) as f32
     }
+}
+
+/// Returns the place where a key is looked for first in the table of a message's terms.
+fn first_slot(key: u32) -> usize {
+    (key.wrapping_mul(0x9e37_79b1) >> SLOT_SHIFT) as usize
 }
 
 /// Returns the triples of neighbouring characters of a text in lower case, as hashes.

@@ -39,8 +39,10 @@ const COMMON_SHARE: usize = 10;
 /// In a large index, a synonym that more than one in so many skills have is left out: at half weight it distinguishes
 /// few of them.
 const COMMON_SYNONYM_SHARE: usize = 50;
+/// How many rarities are kept while a message is searched for.
+const KNOWN_RARITIES: usize = 1024;
 /// In a large index, so many postings are read in a field, those of rare words first.
-const MAX_POSTINGS_READ: usize = 300_000;
+const MAX_POSTINGS_READ: usize = 240_000;
 
 /// The postings of a query's term in one field, with their weight.
 pub(crate) struct WeightedPostings<'a> {
@@ -176,7 +178,17 @@ impl TextIndex {
             self.add_field_scores(scratch, query, number, lists);
         }
         let whole = self.long.as_ref().unwrap_or(&self.short);
-        let rarity_of = |key: u32| self.rarity(Some(key));
+        // The words of sixty descriptions, many of them in several: each is looked up once.
+        let known = [const { Cell::new((0, f32::NAN)) }; KNOWN_RARITIES];
+        let rarity_of = |key: u32| {
+            let slot = &known[key as usize % KNOWN_RARITIES];
+            let (of, rarity) = slot.get();
+            if of == key && !rarity.is_nan() {
+                return rarity;
+            }
+            slot.set((key, self.rarity(Some(key))));
+            slot.get().1
+        };
         let message = MessageTerms::of(message, refused, &mut scratch.tokenizer, self.rarity(None), rarity_of);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, count, &usable);
