@@ -22,6 +22,11 @@ pub const LOAD_ADVICE: &str = "Load one with load_skill if it fits; otherwise ig
 const MAX_NAMED: usize = 5;
 /// The cost of a whole shortlist.
 const MAX_SHORTLIST: Tokens = Tokens(100);
+/// The likelihood below which a skill is named without its brief, in one line with others: most messages that need no
+/// skill have only such ones.
+const LIKELY: f32 = 0.2;
+/// The beginning of the line of the less likely ones.
+const LESS_LIKELY: &str = "Less likely: ";
 /// The part of a brief, in 64ths of a token, without which a skill is rather left out than named.
 const MIN_BRIEF: usize = 6 * 64;
 
@@ -113,7 +118,8 @@ impl<'a> Shortlist<'a> {
     }
 
     /// Names the candidates with their briefs. Briefs are cut at a word where the limit requires it, all to about one
-    /// length; a skill whose name does not fit with the beginning of its brief is left out.
+    /// length; a skill whose name does not fit with the beginning of its brief is left out. The less likely ones have no
+    /// briefs.
     pub(crate) fn write(&self, unsure: &[(&Hit, &Skill)]) -> TurnText {
         let (counter, style) = (self.discloser.counter, ListStyle::Registry);
         let limit = counter.reserve(MAX_SHORTLIST);
@@ -127,6 +133,9 @@ impl<'a> Shortlist<'a> {
             for (hit, line) in &lines {
                 text.push_str(line);
                 named.push((*hit, counter.count(line)));
+            }
+            if !text.ends_with('\n') {
+                text.push('\n');
             }
             text.push_str(&advice);
             let tokens = counter.count(&text);
@@ -190,8 +199,18 @@ impl<'a> Shortlist<'a> {
             }
         }
         let shares = shares(&kept, room);
-        let line = |(entry, share): (&ShortlistEntry<'a>, usize)| (entry.hit, entry.line(style, share, counter));
-        kept.iter().zip(shares).map(line).collect()
+        // The likeliest are first: what follows the first less likely one is less likely, too.
+        let likely = kept.iter().take_while(|entry| !entry.is_unlikely).count();
+        let line = |(at, (entry, share)): (usize, (&ShortlistEntry<'a>, usize))| {
+            let line = match at {
+                _ if at < likely => entry.line(style, share, counter),
+                _ if at > likely => format!(", {}", entry.id),
+                0 => format!("{LESS_LIKELY}{}", entry.id),
+                _ => format!("\n{LESS_LIKELY}{}", entry.id),
+            };
+            (entry.hit, line)
+        };
+        kept.iter().zip(shares).enumerate().map(line).collect()
     }
 }
 
@@ -204,6 +223,8 @@ struct ShortlistEntry<'a> {
     bare: usize,
     /// The cost that the whole brief adds.
     brief_cost: usize,
+    /// Whether it is named without its brief.
+    is_unlikely: bool,
 }
 
 impl<'a> ShortlistEntry<'a> {
@@ -213,8 +234,9 @@ impl<'a> ShortlistEntry<'a> {
         let (id, brief) = (pending.entry.id.into_owned(), pending.entry.description.into_owned());
         let cost = |brief: &str| style.cost(&id, brief, discloser.counter, &mut String::new());
         let bare = cost("");
-        let brief_cost = cost(&brief).saturating_sub(bare);
-        ShortlistEntry { hit, id, brief, bare, brief_cost }
+        let is_unlikely = hit.likelihood < LIKELY;
+        let brief_cost = if is_unlikely { 0 } else { cost(&brief).saturating_sub(bare) };
+        ShortlistEntry { hit, id, brief, bare, brief_cost, is_unlikely }
     }
 
     /// Returns its line, the brief cut to `share` 64ths of a token.

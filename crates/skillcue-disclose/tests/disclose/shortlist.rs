@@ -77,6 +77,24 @@ fn likely_skills_are_named_the_likeliest_first() {
     assert_eq!(session.remembered().count(), 0);
 }
 
+/// A brief costs more than a name, and most of the messages that need no skill have only such as are hardly likely.
+#[test]
+fn less_likely_skills_are_named_in_one_line_without_briefs() {
+    let house = three();
+    let hits = |first: f32| {
+        vec![likely(&house, "csv", 0.1, 0.06), likely(&house, "pdf", 0.1, 0.1), likely(&house, "xml", 0.1, first)]
+    };
+    let shown = show(&house, hits(0.3));
+    let text = "## Skills that may fit\n\n- **xml**: Reads trees\n\nLess likely: pdf, csv\n\n\
+                Load one with load_skill if it fits; otherwise ignore them.";
+    assert_eq!(shown.turn, text);
+    let shown = show(&house, hits(0.05));
+    let text = "## Skills that may fit\n\nLess likely: pdf, csv, xml\n\n\
+                Load one with load_skill if it fits; otherwise ignore them.";
+    assert_eq!(shown.turn, text);
+    assert!(shown.skills.iter().all(|skill| skill.decision == Decision::Named && skill.tokens > Tokens(0)));
+}
+
 /// The skill whose body is shown may be the wrong one: others that are likely are named below it, within the budget, unless
 /// the user has called one.
 #[test]
