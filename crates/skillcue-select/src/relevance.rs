@@ -17,6 +17,7 @@ mod evidence;
 mod field;
 pub mod fusion;
 mod index;
+mod joined;
 mod language;
 mod lookalikes;
 mod message;

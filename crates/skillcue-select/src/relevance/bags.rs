@@ -4,6 +4,7 @@ use hashbrown::HashTable;
 
 use crate::relevance::bodies::DocTerms;
 use crate::relevance::field::{Bag, spread};
+use crate::relevance::joined::split_name;
 use crate::relevance::negation::Claims;
 use crate::relevance::profile::{ProfileTexts, ProfileWriter};
 use crate::relevance::tokens::{Tokenizer, head};
@@ -71,9 +72,14 @@ impl Bags {
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
         self.read(parts.name, &mut keys);
+        let split = split_name(parts.name, head(parts.description, MAX_DESCRIPTION));
+        if let Some(split) = &split {
+            self.read(split, &mut keys);
+        }
         self.name.push(&mut keys.clone());
         let triggers: Vec<&str> = parts.triggers.collect();
-        let SkillTexts { name, description, body, .. } = parts;
+        let SkillTexts { description, body, .. } = parts;
+        let name = split.as_deref().unwrap_or(parts.name);
         let texts = ProfileTexts { name, description, claims: &claims, triggers: &triggers, body };
         self.profiles.push(&mut self.tokenizer, &texts);
         for text in claims.positive.into_iter().chain(triggers) {

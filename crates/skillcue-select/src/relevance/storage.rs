@@ -17,7 +17,7 @@ use crate::relevance::profile::ProfileStore;
 
 /// The format of the bytes. The magic changes whenever the layout does, or the terms of a text: stems, keys. The build
 /// counts because another one may read texts differently.
-const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext5", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext6", build: env!("CARGO_PKG_VERSION") };
 
 /// A function that reads some bytes of a stored index, by offset and length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
