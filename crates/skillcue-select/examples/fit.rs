@@ -664,8 +664,8 @@ fn fit_both(sets: &mut Sets, vectors: Option<&Vectors>, ablate: bool) -> (Fit, F
         let bare: Vec<&SkillText> = sets.bare.iter().collect();
         bare_pools.push(("tools", cases(&bare, &sets.bare_messages, false, vectors, &mut sources)));
     }
-    // Without bodies: no evidence of bodies.
-    let without = fit(&mut bare_pools, &[&[1, 5, 9, 10], unused].concat(), true);
+    // Without bodies: no evidence of bodies, and the meaning by vectors of words, where no model gives another.
+    let without = fit(&mut bare_pools, &[1, 5, 9, 10], true);
     print_weights(&without);
     print_pools(&bare_pools);
     for (at, part) in RANK_PARTS.iter().enumerate().filter(|_| ablate) {

@@ -33,6 +33,7 @@ mod storage;
 mod tokens;
 mod update;
 mod weights;
+mod word_vectors;
 mod words;
 
 pub use bodies::{BodyTerms, DocTerms, body_key};

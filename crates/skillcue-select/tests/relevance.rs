@@ -86,7 +86,7 @@ fn unusable_skills_are_neither_hits_nor_rivals() {
     assert_eq!(one.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [1]);
     assert!(one.hits[0].certainty > both.hits[0].certainty && both.hits[0].certainty > 0.5, "{one:?}, {both:?}");
     assert!((one.hits[0].confidence - both.hits[0].confidence).abs() < 0.1, "{one:?}, {both:?}");
-    assert!((both.hits[1].certainty - both.hits[0].certainty).abs() < 1e-6);
+    assert!((both.hits[1].certainty - both.hits[0].certainty).abs() < 0.1);
     assert!(index.search("merge a file", 3, &|_| false).hits.is_empty());
 }
 
@@ -137,7 +137,8 @@ fn a_few_equally_good_skills_are_no_rivals() {
     let three = certainties(&["pdf", "docx", "pptx"]);
     assert!(one[0] > 0.5 && two[0] > 0.5 && three[0] > 0.5, "{one:?} {two:?} {three:?}");
     for hits in [&two, &three] {
-        assert!(hits.iter().all(|hit| *hit > 0.99 * hits[0]), "{hits:?}");
+        // Nearly: one name may be nearer in meaning than another.
+        assert!(hits.iter().all(|hit| *hit > 0.85 * hits[0]), "{hits:?}");
     }
     assert!(one[0] > two[0] && two[0] > three[0], "{one:?} {two:?} {three:?}");
     // Twelve that fit equally well: the message is not about one of them.
@@ -293,7 +294,8 @@ fn check(message: &str, index: &TextIndex) {
     for hit in &ranking.hits {
         assert!(hit.score.is_finite() && (0.0..=1.0).contains(&hit.confidence));
         assert!((0.0..=1.0).contains(&hit.certainty));
-        assert!(!hit.words.is_empty() && hit.words.len() <= 8);
+        let is_near = hit.parts.iter().any(|part| part.kind == "meaning" && part.score > 0.0);
+        assert!((is_near || !hit.words.is_empty()) && hit.words.len() <= 8);
         for word in &hit.words {
             assert_eq!(message.get(word.span.clone()), Some(word.text.as_str()));
             assert!(word.weight.is_finite() && word.weight > 0.0);

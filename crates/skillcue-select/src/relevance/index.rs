@@ -1,7 +1,7 @@
 //! The text index: an index over the texts of a catalog.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use skillcue_catalog::{Catalog, Skill};
@@ -12,6 +12,7 @@ use crate::relevance::bodies::{BodyTerms, DocTerms, body_key, text_key};
 use crate::relevance::field::{MAX_DOCUMENTS, TextField};
 use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
 use crate::relevance::profile::{ProfileStore, ProfileWriter};
+use crate::relevance::word_vectors::TextVector;
 
 /// How many skills are read at a time, and from how many on several threads are used.
 const SKILLS_PER_CHUNK: usize = 1024;
@@ -53,6 +54,8 @@ pub struct TextIndex {
     pub(crate) has_bodies: bool,
     pub(crate) lookalikes: Arc<LookalikesStore>,
     pub(crate) profiles: ProfileStore,
+    /// The vectors of all documents' words, once a message is compared with them.
+    pub(crate) vectors: OnceLock<Vec<TextVector>>,
     /// Set when a stored part turns out to be damaged.
     pub(crate) damaged: Arc<AtomicBool>,
 }
@@ -156,6 +159,7 @@ impl TextIndex {
             name,
             lookalikes: Arc::new(lookalikes.into()),
             profiles: profiles.finish(),
+            vectors: OnceLock::new(),
             damaged: Arc::default(),
         }
     }

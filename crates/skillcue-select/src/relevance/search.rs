@@ -18,6 +18,7 @@ use crate::relevance::ranking::{EvidencePart, RankCandidate, Ranking, SearchCont
 use crate::relevance::refusal::refused;
 use crate::relevance::sequence::{self, EXCLUDED};
 use crate::relevance::tokens::{Tokenizer, head};
+use crate::relevance::word_vectors::{cosine, text_vector};
 use crate::relevance::words::LISTS;
 
 /// How many skills are weighed, of the best by name and description and of the best by the whole text.
@@ -197,6 +198,12 @@ impl TextIndex {
             let document = self.skills.binary_search_by_key(skill, |skill| *skill as usize).ok();
             documents.extend(document.filter(usable));
         }
+        // Descriptions alone have few words: one that has none of the message's may yet be about it.
+        let by_words = (context.meaning.is_none() && !self.has_bodies)
+            .then(|| text_vector(message.terms.iter().filter(|term| term.request).map(|term| term.key)));
+        if let Some(own) = &by_words {
+            documents.extend(self.nearest_documents(own).into_iter().filter(usable));
+        }
         documents.sort_unstable();
         documents.dedup();
         let mut found = Vec::with_capacity(documents.len());
@@ -205,7 +212,11 @@ impl TextIndex {
             let [short, long, name] = self.scores(scratch, document);
             let own = message.evidence(&profile, (whole, document), &rarity_of, &mut scratch.evidence);
             let mention = (context.mention)(self.skill(document));
-            let meaning = context.meaning.and_then(|meaning| (meaning.cosine)(self.skill(document))).unwrap_or(0.0);
+            let meaning = match (context.meaning, &by_words) {
+                (Some(meaning), _) => (meaning.cosine)(self.skill(document)).unwrap_or(0.0),
+                (None, Some(own)) => cosine(own, &self.document_vector(document)),
+                (None, None) => 0.0,
+            };
             found.push((document, Evidence { short, long, name, mention, meaning, ..own }));
         }
         let facts = MessageFacts { count: message.count as f32, question: message.question, skills: self.len() as f32 };
@@ -241,8 +252,9 @@ impl TextIndex {
         for (at, (score, document, evidence)) in ranked.iter().enumerate().take(limit) {
             let words = self.words(message, &lists, &greatest, *document);
             let is_number = |word: &TextWord| word.term.bytes().all(|byte| byte.is_ascii_digit());
-            if context.meaning.is_none() && words.iter().all(is_number) {
-                // A number that a text has, too, says nothing.
+            // A number that a text has, too, says nothing; nor does its meaning, if the text excludes the subject.
+            let is_near = evidence.meaning > 0.0 && evidence.excluded == 0.0;
+            if !is_near && words.iter().all(is_number) {
                 continue;
             }
             let one_word = if words.len() < 2 { MAX_ONE_WORD } else { 1.0 };

@@ -5,8 +5,8 @@
 //! term in them, and the lookalikes of misspelt words when a word is unknown. A part that turns out damaged is treated
 //! as empty, and the index reports that it [is damaged](TextIndex::is_damaged).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use skillcue_base::binary::{BinaryFormat, Extent, Reader, Writer, u32s, u64s};
 
@@ -218,6 +218,7 @@ impl TextIndex {
             has_bodies,
             lookalikes: Arc::new(lookalikes),
             profiles,
+            vectors: OnceLock::new(),
             damaged,
         })
     }

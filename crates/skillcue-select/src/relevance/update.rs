@@ -4,7 +4,7 @@
 //! out, and only new and changed texts are read. The result equals an index that is made from all texts.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use skillcue_catalog::{Catalog, Skill};
 
@@ -122,6 +122,7 @@ impl TextIndex {
             long,
             name,
             // Records of profiles are read from the old one's file when a message needs them.
+            vectors: OnceLock::new(),
             damaged: Arc::clone(&self.damaged),
         })
     }
