@@ -13,9 +13,10 @@ use skillcue::{
     Builder, Decision, DiscloseConfig, Disclosure, Fallback, LoadRequest, Mode, Policy, Request, Selection, Session,
     Skill, Skillcue, Tier,
 };
+use skillcue_base::Digest;
 
 use super::words::{ClientWords, MAX_FILES_LINE};
-use super::{AnswerShape, HookAdapter, HookEvent, HookInput, HookSession, HookStyle, StartSource};
+use super::{AnswerShape, HookAdapter, HookEvent, HookInput, HookSession, HookStyle, StartAnswer, StartSource};
 
 /// The likelihood of the best skill from which a hook names the likely ones. Elsewhere less is enough, but what a hook says
 /// stays in the client's history. Of fifteen everyday messages among 500 real skills, four of six that need none get
@@ -163,9 +164,10 @@ pub fn decide(
         HookEvent::AfterTool { tool, arguments, has_failed } => turn.after_tool(tool, arguments, *has_failed, session),
         HookEvent::Start(StartSource::Compacted) => turn.start_compacted(session),
         HookEvent::Start(StartSource::Cleared) => {
-            HookDecision::nothing("the client has emptied its context").changed(HookSession::default())
+            let emptied = HookSession::default();
+            HookDecision { has_changed: true, ..turn.start(Some(emptied)) }
         }
-        HookEvent::Start(StartSource::New) => HookDecision::nothing("the client lists skills itself"),
+        HookEvent::Start(StartSource::New) => turn.start(session),
         HookEvent::Compaction => match session {
             Some(mut session) => {
                 session.compact();
@@ -339,6 +341,34 @@ impl HookTurn<'_> {
         (!skills.is_empty()).then(|| self.words.names(&skills, true))
     }
 
+    /// Lists the skills that the client does not list itself, once a session: a model does not use what it does not know of.
+    fn start(&self, session: Option<HookSession>) -> HookDecision {
+        let kept = |why: &str| HookDecision { session: session.clone(), ..HookDecision::nothing(why) };
+        if !self.adapter.lists_at_start(self.words.options.has_tools) {
+            return kept("the MCP server's instructions list the skills, or the client shows no answer to this event");
+        }
+        let catalog = self.skills.catalog();
+        let is_missing =
+            |skill: &&Skill| skill.is_for_models() && self.words.options.shows(skill) && !self.adapter.lists(skill);
+        let missing: Vec<&Skill> = catalog.skills().filter(is_missing).collect();
+        if missing.is_empty() {
+            return kept("the client lists all skills itself");
+        }
+        let text = self.words.list(&missing);
+        let digest = Digest::of(&text);
+        let is_once = self.adapter.start_answer == StartAnswer::Kept;
+        if is_once && session.as_ref().is_some_and(|session| session.list == Some(digest)) {
+            return kept("the list of skills is in this conversation already");
+        }
+        HookDecision {
+            answer: Some(self.answer(&text)),
+            has_changed: is_once && session.is_some(),
+            session: session.map(|session| HookSession { list: Some(digest), ..session }),
+            why: "the client does not list these skills itself".to_owned(),
+            ..HookDecision::default()
+        }
+    }
+
     fn start_compacted(&self, session: Option<HookSession>) -> HookDecision {
         let Some(before) = session else { return HookDecision::nothing("nothing is known of this session") };
         let mut most = MAX_CHARACTERS - MAX_FILES_LINE - 20;
@@ -357,9 +387,21 @@ impl HookTurn<'_> {
                         return nothing.changed(HookSession { is_compacted: true, ..before });
                     }
                 },
-                _ => return HookDecision { has_changed: true, ..decision },
+                _ => return self.with_list(HookDecision { has_changed: true, ..decision }),
             }
         }
+    }
+
+    /// Returns a decision after a compaction with the list of skills, which has gone with the rest, if both fit.
+    fn with_list(&self, decision: HookDecision) -> HookDecision {
+        let start = self.start(decision.session.clone());
+        let Some(list) = start.answer else { return decision };
+        let texts = [decision.answer.as_ref().map(|answer| &*answer.text), Some(&*list.text)];
+        let text = texts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+        if !self.fits(&text) {
+            return decision;
+        }
+        HookDecision { answer: Some(HookAnswer { text, ..list }), session: start.session, ..decision }
     }
 
     /// Names skills that fit because of a call of a tool.

@@ -37,7 +37,7 @@ mod input;
 mod session;
 mod words;
 
-pub use adapter::{AnswerShape, HookAdapter, HookStyle};
+pub use adapter::{AnswerShape, HookAdapter, HookStyle, StartAnswer};
 pub use decision::{HookAnswer, HookDecision, HookOptions, decide, shape, shape_with};
 pub use error::HookError;
 pub use input::{HookEvent, HookInput, StartSource};
