@@ -92,6 +92,47 @@ fn a_hook_that_does_not_work_is_reported() {
     assert!(run.stderr.contains("✗ hook: the program ended with exit code 2: no such command"), "{run}");
 }
 
+/// A program that is older than hooks, or gone, exits with 2 or 127: written as it is, the command exits with 0 and says nothing.
+#[test]
+fn an_old_or_missing_program_blocks_no_prompt() {
+    fn commands(value: &Value, out: &mut Vec<String>) {
+        match value {
+            Value::String(text) if text.contains(" hook ") => out.push(text.clone()),
+            Value::Array(values) => values.iter().for_each(|value| commands(value, out)),
+            Value::Object(values) => values.values().for_each(|value| commands(value, out)),
+            _ => {}
+        }
+    }
+    for (client, file) in [
+        ("claude", ".claude/settings.json"),
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("qwen", ".qwen/settings.json"),
+        ("copilot", ".copilot/hooks/skillcue.json"),
+    ] {
+        let sandbox = Sandbox::new();
+        let old = sandbox.path("opt/skillcue");
+        let usage = "#!/bin/sh\necho 'error: unrecognized subcommand hook' >&2\nexit 2\n";
+        for text in [Some(usage), None] {
+            if let Some(text) = text {
+                program(&sandbox, "opt/skillcue", text);
+            } else {
+                fs::remove_file(&old).unwrap();
+            }
+            // Its proof fails, and says so; the files are written.
+            sandbox.run(&["connect", client, "--hook", "--yes", "--program", old.to_str().unwrap()]);
+            let settings: Value = serde_json::from_str(&read(&sandbox, &format!("home/{file}"))).unwrap();
+            let mut found = Vec::new();
+            commands(&settings, &mut found);
+            assert!(found.len() >= 3, "{client}: {settings}");
+            for command in found {
+                let output = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+                assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{client}: {command}");
+            }
+        }
+    }
+}
+
 #[test]
 fn options_are_written_into_the_files() {
     let sandbox = sandbox();
