@@ -31,6 +31,7 @@
 //! ```
 
 mod adapter;
+mod answer;
 mod decision;
 mod error;
 mod input;
@@ -38,7 +39,8 @@ mod session;
 mod words;
 
 pub use adapter::{AnswerShape, HookAdapter, HookStyle, StartAnswer};
-pub use decision::{HookAnswer, HookDecision, HookOptions, decide, shape, shape_with};
+pub use answer::HookAnswer;
+pub use decision::{HookDecision, HookOptions, decide, shape, shape_with};
 pub use error::HookError;
 pub use input::{HookEvent, HookInput, StartSource};
 pub use session::{HookSession, HookSessions, LockedSession};

@@ -10,6 +10,8 @@ use skillcue_base::{shown_path, visible_line};
 
 use super::{HookAdapter, HookOptions};
 
+/// The way to load a skill that works everywhere.
+const READ_FILE: &str = "read its file";
 /// The number of characters of a reason that are repeated.
 const MAX_REASON: usize = 60;
 /// The number of bytes of the line with paths.
@@ -36,8 +38,8 @@ impl ClientWords<'_> {
             return LoadAdvice::default();
         }
         let load = match self.adapter.skill_tool {
-            Some(tool) => format!("load it with the {tool} tool, or read its file"),
-            None => "read its file".to_owned(),
+            Some(tool) => format!("load it with the {tool} tool, or {READ_FILE}"),
+            None => READ_FILE.to_owned(),
         };
         LoadAdvice {
             rest: "Read {file} for the rest.".into(),
@@ -45,6 +47,14 @@ impl ClientWords<'_> {
             file: "They are in {dir}.".into(),
             one: format!("To use one, {load}.").into(),
             names: format!("If one fits, {load}; otherwise ignore them.").into(),
+        }
+    }
+
+    /// Returns a text that advises to read files alone, where the client's own tool has none of the skills.
+    pub(super) fn without_tool(&self, text: &str) -> String {
+        match self.adapter.skill_tool {
+            Some(tool) => text.replace(&format!("load it with the {tool} tool, or {READ_FILE}"), READ_FILE),
+            None => text.to_owned(),
         }
     }
 

@@ -374,6 +374,8 @@ fn likely_skills_come_with_their_files() {
                 let name = line.trim_start_matches("- **").split("**").next().unwrap();
                 let files = text.lines().last().unwrap();
                 assert!(files.starts_with("Files: ") && files.contains(name) && files.contains("SKILL.md"), "{text}");
+                // No client lists this folder, so none of their own tools loads it.
+                assert!(text.contains("If one fits, read its file; otherwise ignore them."), "{text}");
             }
         }
     }
