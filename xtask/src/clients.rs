@@ -5,7 +5,9 @@
 
 use crate::process::{ChoreFailure, cargo, npm, run, target, write};
 use crate::test::StepOutcome;
+use std::fmt::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A client's package, and the version with which the tests pass.
 struct ClientPackage {
@@ -18,7 +20,7 @@ struct ClientPackage {
 }
 
 /// The clients, with versions of November 2026.
-const CLIENTS: [ClientPackage; 6] = [
+static CLIENTS: [ClientPackage; 6] = [
     ClientPackage {
         word: "claude",
         package: "@anthropic-ai/claude-code",
@@ -77,7 +79,7 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
         return Err(ChoreFailure::new(format!("`clients` has no option {flag}; see `cargo xtask help`")));
     }
     if let Some(word) = words.iter().find(|&&word| CLIENTS.iter().all(|client| client.word != word)) {
-        let known = CLIENTS.map(|client| client.word).join(", ");
+        let known = CLIENTS.iter().map(|client| client.word).collect::<Vec<_>>().join(", ");
         return Err(ChoreFailure::new(format!("there is no client {word}; there are {known}")));
     }
     let (directory, version) = if flags.is_empty() {
@@ -87,10 +89,54 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
     };
     install(&directory, &NODE, None)?;
     install(&directory, &OPENCODE_PLUGIN, version)?;
-    for client in CLIENTS.iter().filter(|client| words.is_empty() || words.contains(&client.word)) {
-        install(&directory, client, version)?;
+    let chosen = CLIENTS.iter().filter(|client| words.is_empty() || words.contains(&client.word));
+    // Each by itself, so that one that fails does not hide the others.
+    let tried: Vec<TriedClient> = chosen.map(|client| try_client(&directory, client, version)).collect();
+    print!("\n{}", summary(&tried));
+    let failed: Vec<&str> =
+        tried.iter().filter(|tried| tried.failure.is_some()).map(|tried| tried.client.word).collect();
+    if failed.is_empty() { Ok(()) } else { Err(ChoreFailure::new(format!("failed: {}", failed.join(", ")))) }
+}
+
+/// A client whose tests were run.
+struct TriedClient {
+    client: &'static ClientPackage,
+    /// The version that is installed.
+    version: Option<String>,
+    took: Duration,
+    failure: Option<String>,
+}
+
+fn try_client(directory: &Path, client: &'static ClientPackage, version: Option<&str>) -> TriedClient {
+    println!("\n==> {}", client.word);
+    let start = Instant::now();
+    let tested = install(directory, client, version).and_then(|()| test(directory, &[client.word]));
+    let failure = tested.err().map(|ChoreFailure(why)| why);
+    TriedClient { client, version: installed_version(directory, client), took: start.elapsed(), failure }
+}
+
+/// Returns the version of an installed client, which its package's manifest has on a line of its own.
+fn installed_version(directory: &Path, client: &ClientPackage) -> Option<String> {
+    let manifest = directory.join(client.word).join("node_modules").join(client.package).join("package.json");
+    let text = std::fs::read_to_string(manifest).ok()?;
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("\"version\":"))?;
+    Some(line.trim().trim_matches([',', '"']).to_owned())
+}
+
+/// Returns a line for each client: the version that the tests are pinned to, the one that was run, and how it went.
+fn summary(tried: &[TriedClient]) -> String {
+    let mut out = format!("{:<10} {:<10} {:<10} {:>6}  result\n", "client", "pinned", "run", "time");
+    for TriedClient { client, version, took, failure } in tried {
+        let result = match failure {
+            None => "passes",
+            Some(why) if why.contains("could not be installed") => "could not be installed",
+            Some(_) => "fails; its message is above",
+        };
+        let (version, seconds) = (version.as_deref().unwrap_or("–"), format!("{} s", took.as_secs()));
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{:<10} {:<10} {version:<10} {seconds:>6}  {result}", client.word, client.version);
     }
-    test(&directory, &words)
+    out
 }
 
 /// Runs the tests. Two at once: most of a run is waiting.
@@ -134,6 +180,33 @@ mod tests {
             assert!(numbers.len() == 3, "{package} {version}");
             assert!(numbers.iter().all(|number| number.parse::<u32>().is_ok()), "{package} {version}");
         }
+    }
+
+    #[test]
+    fn the_summary_names_versions_and_failures() {
+        let tried = |client, version: Option<&str>, failure: Option<&str>| TriedClient {
+            client,
+            version: version.map(str::to_owned),
+            took: Duration::from_secs(31),
+            failure: failure.map(str::to_owned),
+        };
+        let [claude, codex, gemini, ..] = &CLIENTS;
+        let failed = Some("gemini could not be installed: npm failed");
+        let all = [
+            tried(claude, Some("3.0.1"), None),
+            tried(codex, Some("1.0.0"), Some("failed")),
+            tried(gemini, None, failed),
+        ];
+        let lines: Vec<String> =
+            summary(&all).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(
+            lines[1..],
+            [
+                format!("claude {} 3.0.1 31 s passes", claude.version),
+                format!("codex {} 1.0.0 31 s fails; its message is above", codex.version),
+                format!("gemini {} – 31 s could not be installed", gemini.version),
+            ]
+        );
     }
 
     #[test]

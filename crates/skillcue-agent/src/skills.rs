@@ -1,5 +1,6 @@
 //! Skills in a conversation: their state, and their disclosure.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use skillcue::workdir::{WorkDir, WorkFiles};
@@ -56,6 +57,8 @@ impl SkillsProvider {
         // Bodies are read from disk, and git may be asked what has changed.
         let disclose = move || {
             let files = work_dir.map(|dir| dir.files(&text)).unwrap_or_default();
+            // Parts of a project have skills of their own.
+            skills.touch(files.named.iter().map(Path::new));
             // A file that has changed says what is worked on, not what this message asks for.
             let request = Request::new(&text).files(&files.named).nearby(&files.changed);
             let disclosure = skills.disclose(request.session(&mut session));

@@ -68,5 +68,5 @@ pub use skill_dir::{
     SecurityReason, SkillDir, SkillTree, SkipReason, Skipped, StampPath, StopReason, Stopped, TreeEntry, TreeGap,
     TreeLimits,
 };
-pub use source::{SkillRoot, Source, nested_roots, project_roots, user_roots};
+pub use source::{SkillRoot, Source, nested_roots, project_roots, touched_roots, user_roots};
 pub use walk::{MAX_DEPTH, SKIPPED_DIRECTORIES};

@@ -190,6 +190,21 @@ pub fn nested_roots<'p>(start: &Path, files: impl IntoIterator<Item = &'p Path>)
     dirs.into_iter().flat_map(roots).filter(is_inside).collect()
 }
 
+/// Like [`nested_roots`], without those that are not there.
+///
+/// ```
+/// use std::path::Path;
+///
+/// let repo = tempfile::tempdir()?;
+/// std::fs::create_dir_all(repo.path().join("apps/web/.agents/skills"))?;
+/// let roots = skillcue_catalog::touched_roots(repo.path(), [Path::new("apps/web/src/main.ts")]);
+/// assert_eq!(roots.len(), 1);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn touched_roots<'p>(start: &Path, files: impl IntoIterator<Item = &'p Path>) -> Vec<SkillRoot> {
+    nested_roots(start, files).into_iter().filter(|root| root.path.is_dir()).collect()
+}
+
 /// Returns the directories below a home directory that hold a user's skills.
 pub fn user_roots(home: &Path) -> Vec<SkillRoot> {
     user_folders().map(|below| SkillRoot::new(home.join(below), Source::User)).collect()

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use skillcue::catalog::nested_roots;
+use skillcue::catalog::touched_roots;
 use skillcue::config::{DiscloseSection, SentenceModelUse};
 use skillcue::format::Severity;
 use skillcue::select::Judge;
@@ -124,8 +124,8 @@ impl Context {
     pub(crate) fn touch(&self, files: &[String]) -> Result<(), CliError> {
         let environment = self.environment()?;
         if let Some(cwd) = environment.cwd.as_deref().filter(|_| !files.is_empty()) {
-            let roots = if self.isolated()? { Vec::new() } else { nested_roots(cwd, files.iter().map(Path::new)) };
-            let _ = self.nested.set(roots.into_iter().filter(|root| root.path.is_dir()).collect());
+            let roots = if self.isolated()? { Vec::new() } else { touched_roots(cwd, files.iter().map(Path::new)) };
+            let _ = self.nested.set(roots);
         }
         Ok(())
     }
@@ -134,6 +134,12 @@ impl Context {
         let mut builder = builder.hints(hints::for_models).roots(self.nested.get().into_iter().flatten().cloned());
         if let Some(judge) = self.judge.get() {
             builder = builder.judge(Arc::clone(judge));
+        }
+        // Later turns of a conversation touch further files.
+        if let (Ok(false), Some(cwd)) =
+            (self.isolated(), self.host.get().and_then(|host| host.environment().cwd.clone()))
+        {
+            builder = builder.touch_below(cwd);
         }
         match self.shape.0.get() {
             Some(shape) => shape(builder),

@@ -141,6 +141,8 @@ pub struct DiscloseConfig {
     /// How readily skills are shown and named, from 0, only what is certain, to 1, everything that matches. The
     /// [`Thresholds`] follow from it.
     pub eagerness: f32,
+    /// The likelihood below which no skill is named, whatever the eagerness.
+    pub min_likelihood: f32,
     /// The sentences that say how to load what is not shown: an embedder in which that is not the tool `load_skill` has
     /// words of its own.
     pub load_advice: LoadAdvice,
@@ -162,6 +164,7 @@ impl Default for DiscloseConfig {
             catalog_share: DEFAULT_CATALOG_SHARE,
             pinned: BTreeSet::new(),
             eagerness: Thresholds::DEFAULT_EAGERNESS,
+            min_likelihood: 0.0,
             load_advice: LoadAdvice::default(),
         }
     }

@@ -283,7 +283,8 @@ impl Discloser {
     }
 
     fn thresholds(&self, situation: &Situation<'_>) -> Thresholds {
-        Thresholds::of(situation.eagerness.unwrap_or(self.config.eagerness))
+        let Thresholds { body, name } = Thresholds::of(situation.eagerness.unwrap_or(self.config.eagerness));
+        Thresholds { body, name: name.max(self.config.min_likelihood) }
     }
 
     /// Returns the part of a hit's skill that is worth its tokens.

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use skillcue_catalog::Client;
 
-use crate::entries::InstalledItem;
+use crate::entries::{InstalledItem, RegistryContents};
 use crate::install::{InstallChange, copy};
 use crate::{InstallableKind, Registry, RegistryError, tree};
 
@@ -24,6 +24,9 @@ pub struct SkillLink {
     /// Whether a copy was made there. A directory of which this is not recorded is another's, whatever is in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub copied: bool,
+    /// The directories that were made for it, the outermost first. They go with it once they are empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dirs: Vec<PathBuf>,
 }
 
 /// A link that was made or removed.
@@ -52,6 +55,12 @@ impl Registry {
     ) -> Result<Vec<LinkChange>, RegistryError> {
         let mut transaction = self.write()?;
         let mut links = Vec::new();
+        let mut missing: Vec<PathBuf> = folder
+            .ancestors()
+            .take_while(|dir| dir.symlink_metadata().is_err())
+            .map(|dir| self.recorded(dir))
+            .collect();
+        missing.reverse();
         for name in names.iter().map(|name| name.as_ref().to_owned()) {
             let is_on = transaction.listed.enabled.get(&name) == Some(&true);
             let Some(installed) = transaction.listed.installed.get_mut(&name) else {
@@ -65,13 +74,15 @@ impl Registry {
             }
             let recorded = self.recorded(&folder.join(&name));
             let copied = installed.links.iter().any(|known| known.copied && known.path == recorded);
-            let link = SkillLink { client: client.as_str().to_owned(), path: recorded, copied };
+            let mut link = SkillLink { client: client.as_str().to_owned(), path: recorded, copied, dirs: Vec::new() };
             let path = self.link_path(&link).ok_or_else(|| RegistryError::LinkInTheWay { path: link.path.clone() })?;
             let is_there = path.symlink_metadata().is_ok();
             if is_there && !self.is_ours(&name, installed, &path) {
                 return Err(RegistryError::LinkInTheWay { path });
             }
             if !installed.links.iter().any(|known| (&known.client, &known.path) == (&link.client, &link.path)) {
+                // With the first of several.
+                link.dirs = std::mem::take(&mut missing);
                 installed.links.push(link.clone());
             }
             links.push((name, link.path, path, is_there));
@@ -93,6 +104,7 @@ impl Registry {
     pub fn unlink<N: AsRef<str>>(&self, names: &[N], clients: &[Client]) -> Result<Vec<LinkChange>, RegistryError> {
         let mut transaction = self.write()?;
         let mut changes = Vec::new();
+        let mut dirs = Vec::new();
         for name in names.iter().map(|name| name.as_ref().to_owned()) {
             let Some(installed) = transaction.listed.installed.get_mut(&name) else {
                 return Err(RegistryError::NotInstalled { name });
@@ -105,12 +117,38 @@ impl Registry {
                 let is_shared = kept.iter().any(|other| other.path == link.path);
                 let copied = !path.is_symlink();
                 let changed = !is_shared && self.take_link(&name, installed, &path);
+                dirs.extend(link.dirs);
                 changes.push(LinkChange { name: name.clone(), client: link.client, path, changed, copied });
             }
             installed.links = kept;
         }
+        self.release(&dirs, &mut transaction.listed);
         transaction.commit_registry()?;
         Ok(changes)
+    }
+
+    /// Lets directories go with the links below them: those that were made for another purpose, which is over.
+    pub fn keep_dirs(&self, dirs: &[PathBuf]) -> Result<(), RegistryError> {
+        let is_above = |link: &SkillLink| dirs.iter().any(|dir| link.path.starts_with(dir));
+        if !self.state().installed.values().flat_map(|installed| &installed.links).any(is_above) {
+            return Ok(());
+        }
+        let mut transaction = self.write()?;
+        for dir in dirs.iter().rev() {
+            hand_on(&self.recorded(dir), &mut transaction.listed);
+        }
+        transaction.commit_registry().map(drop)
+    }
+
+    /// Removes directories that were made for links, the outermost last, as far as they are empty. One with another link below
+    /// it goes with that.
+    pub(crate) fn release(&self, dirs: &[PathBuf], listed: &mut RegistryContents) {
+        for dir in dirs.iter().rev() {
+            let Some(path) = self.place_of(dir) else { continue };
+            if path.symlink_metadata().is_ok() && self.disk.remove_dir(&path).is_err() {
+                hand_on(dir, listed);
+            }
+        }
     }
 
     /// Returns a link's path as it is recorded: a project may be elsewhere for other people.
@@ -122,11 +160,15 @@ impl Registry {
     /// Returns the path of a recorded link. A project's record may have come with a checkout: it leads nowhere but below the
     /// project.
     fn link_path(&self, link: &SkillLink) -> Option<PathBuf> {
+        self.place_of(&link.path)
+    }
+
+    fn place_of(&self, recorded: &Path) -> Option<PathBuf> {
         if !self.location.is_project() {
-            return Some(link.path.clone()).filter(|path| path.is_absolute());
+            return Some(recorded.to_owned()).filter(|path| path.is_absolute());
         }
-        let is_below = link.path.components().all(|part| matches!(part, Component::Normal(_)));
-        is_below.then(|| self.location.dir().join(&link.path))
+        let is_below = recorded.components().all(|part| matches!(part, Component::Normal(_)));
+        is_below.then(|| self.location.dir().join(recorded))
     }
 
     /// Returns the text of a link. Within a project it is relative.
@@ -222,6 +264,15 @@ impl Registry {
                 }
             }
         }
+    }
+}
+
+/// Records a directory with a link that is below it, if there is one.
+fn hand_on(dir: &Path, listed: &mut RegistryContents) {
+    let mut links = listed.installed.values_mut().flat_map(|installed| &mut installed.links);
+    let below = links.find(|link| link.path.starts_with(dir));
+    if let Some(link) = below.filter(|link| !link.dirs.iter().any(|known| known == dir)) {
+        link.dirs.insert(0, dir.to_owned());
     }
 }
 

@@ -69,7 +69,12 @@ impl Registry {
         let staging = transaction.stage()?;
         // First the links: one that leads nowhere would trouble its agent. They are recorded in the trash, and come back.
         let linked = trash.items.iter().filter_map(|(name, item)| Some((name, item.installed.as_ref()?)));
-        linked.for_each(|(name, installed)| self.take_links(name, installed));
+        let mut dirs = Vec::new();
+        for (name, installed) in linked {
+            self.take_links(name, installed);
+            dirs.extend(installed.links.iter().flat_map(|link| link.dirs.clone()));
+        }
+        self.release(&dirs, &mut transaction.listed);
         if let Err(error) = transaction.commit(&staging, moves, &trash) {
             for (name, item) in &trash.items {
                 self.make_links(name, item.installed.as_ref());

@@ -51,6 +51,7 @@ pub struct Builder {
     /// does.
     project: Option<PathBuf>,
     home: Option<PathBuf>,
+    pub(crate) touch_dir: Option<PathBuf>,
 }
 
 impl Builder {
@@ -277,6 +278,12 @@ impl Builder {
     /// Lets the skills of a remote server join the catalog.
     pub fn remote(mut self, server: Arc<dyn Remote>) -> Builder {
         self.remotes.push(server);
+        self
+    }
+
+    /// Sets the directory below which the parts of a project have skills of their own, which [`Skillcue::touch`] adds.
+    pub fn touch_below(mut self, dir: impl Into<PathBuf>) -> Builder {
+        self.touch_dir = Some(dir.into());
         self
     }
 

@@ -4,7 +4,7 @@
 pub use skillcue_catalog::{
     Checkout, ContentId, DirectoryEntry, Discovery, Effort, FileError, FileListing, FileStamp, Filter, Generation,
     IndexEntry, InvalidSkill, ListedFile, Location, SkillDir, SkillFile, SkipReason, TreeLimits, installed_plugins,
-    nested_roots, plugin_roots, project_roots, user_roots,
+    plugin_roots, project_roots, touched_roots, user_roots,
 };
 
 pub use crate::skills::usable;

@@ -86,6 +86,7 @@ mod setup;
 mod skills;
 mod snapshot;
 pub mod tools;
+mod touch;
 #[cfg(feature = "watch")]
 pub mod watch;
 pub mod workdir;

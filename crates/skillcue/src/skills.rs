@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use skillcue_base::ErrorInfo;
-use skillcue_catalog::{Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, TreeLimits};
+use skillcue_catalog::{
+    Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, SkillRoot, TreeLimits,
+};
 use skillcue_disclose::TokenCounter;
 use skillcue_format::Tokens;
 use skillcue_load::{CacheStats, LoadRequest, Loaded, Loader, Outline, PlainText};
@@ -47,7 +49,10 @@ pub struct Skillcue {
     pub(crate) judging: Option<Judging>,
     pub(crate) sentences: Option<Arc<SentenceState>>,
     /// The memory of the last refresh. Locked during a refresh.
-    memory: Mutex<DiscoveryState>,
+    pub(crate) memory: Mutex<DiscoveryState>,
+    pub(crate) touch_dir: Option<PathBuf>,
+    /// The roots that touched files have added.
+    pub(crate) touched: Mutex<Vec<SkillRoot>>,
     #[cfg(feature = "watch")]
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
@@ -88,6 +93,8 @@ impl Skillcue {
             judging: builder.judge.map(Judging::new),
             sentences,
             memory: Mutex::default(),
+            touch_dir: builder.touch_dir,
+            touched: Mutex::default(),
             #[cfg(feature = "watch")]
             roots: builder.roots.into_iter().map(|root| root.path).collect(),
             providers,
@@ -122,6 +129,7 @@ impl Skillcue {
             *memory = DiscoveryState::default();
         }
         let touched = touched.filter(|_| !moved);
+        let discovery = discovery.and_roots(skillcue_base::lock(&self.touched).clone());
         let catalog = Arc::new(discovery.remote(remote_skills(&self.remotes)).run_again(&mut memory, touched));
         let snapshot = self.snapshot.load();
         let old = Arc::clone(&snapshot.catalog);

@@ -1,6 +1,7 @@
 //! Hints during a turn: skills that fit what the model does, and not only the message.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -65,6 +66,8 @@ impl Agent {
         let mut session = conversation.session();
         // Indexes may have to be read.
         let reselect = move || {
+            // Parts of a project have skills of their own.
+            skills.touch(since.touched_paths().iter().map(Path::new));
             let request = Request::new(&text).files(&files.named).nearby(&files.changed).session(&mut session);
             skills.reselect(&request, &since, &already)
         };

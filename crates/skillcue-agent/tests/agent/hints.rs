@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use skillcue::catalog::FileListing;
 use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use skillcue::workdir::WorkDir;
 use skillcue::{DiscloseConfig, Policy, Skillcue};
 use skillcue_agent::model::Api;
-use skillcue_agent::{Agent, AgentOptions, Message, PieceOrigin, RequestPart, Tracer};
+use skillcue_agent::{Agent, AgentOptions, Conversation, Message, PieceOrigin, RequestPart, Tracer};
 use skillcue_scripted::Reply;
 
 use crate::house::{APIS, House, model};
@@ -143,4 +144,38 @@ async fn a_skill_that_the_message_showed_is_not_named_again() {
     let mut conversation = house.conversation();
     house.say(&mut conversation, "$forms please").await.unwrap();
     assert_eq!(hints(conversation.messages()), [""; 0]);
+}
+
+/// A skill in a part of a project is found once a message names a file there, or a tool touches one.
+#[tokio::test]
+async fn a_part_of_a_project_has_skills_of_its_own() {
+    for (message, arguments) in [
+        ("Change apps/web/notes.tex", json!({"query": "none"})),
+        ("Go on", json!({"path": "apps/web/notes.tex"})),
+        ("Go on", json!({"path": "/PROJECT/apps/web/notes.tex"})),
+    ] {
+        let project = tempfile::tempdir().unwrap();
+        let dir = project.path().join("apps/web/.agents/skills/typeset");
+        std::fs::create_dir_all(&dir).unwrap();
+        let front = "name: typeset\ndescription: Sets type.\ntriggers:\n  files: ['*.tex']\n";
+        std::fs::write(dir.join("SKILL.md"), format!("---\n{front}---\nSet it in columns.\n")).unwrap();
+        std::fs::write(project.path().join("apps/web/notes.tex"), "").unwrap();
+        let arguments = arguments.to_string().replace("/PROJECT", project.path().to_str().unwrap());
+        let arguments: Value = serde_json::from_str(&arguments).unwrap();
+        let mut house = House::with(Api::OpenAi, AgentOptions::default(), move |received| match received.number {
+            1 => Reply::calls([("c1", "read_file", arguments.clone())]),
+            _ => Reply::text("Done."),
+        });
+        let builder = Skillcue::builder().touch_below(project.path()).tools(Arc::new(Reader));
+        let skills = Arc::new(builder.build().unwrap());
+        assert!(skills.catalog().is_empty());
+        house.agent = Agent::new(Arc::clone(&skills), model(Api::OpenAi, &house.server), AgentOptions::default());
+        let mut conversation = Conversation::new("test");
+        conversation.skills_provider_in(&skills, Some(WorkDir::new(project.path())));
+        house.say(&mut conversation, message).await.unwrap();
+        let bodies: Vec<String> = house.server.requests().iter().map(|request| request.body.to_string()).collect();
+        assert_eq!(bodies.len(), 2);
+        assert_eq!(bodies[0].contains("typeset"), message != "Go on", "{message}: {}", bodies[0]);
+        assert!(bodies[1].contains("typeset"), "{message}: {}", bodies[1]);
+    }
 }

@@ -118,3 +118,35 @@ fn long_front_matter_is_read_to_its_end() {
     assert_eq!(names(&catalog), ["a"]);
     assert_eq!(codes(&catalog), ["unclosed_front_matter"]);
 }
+
+/// Whether a skill hides is known without its manifest, in most cases, and as the manifest says.
+#[test]
+fn a_hidden_skill_is_known_in_every_spelling() {
+    let tree = tempfile::tempdir().unwrap();
+    let keys = [
+        "disable-model-invocation: true",
+        "disable_model_invocation: true",
+        "\"disable-model-invocation\": true",
+        "'disable_model_invocation': yes",
+        "\"disable\\x2dmodel\\x2dinvocation\": true",
+        "disable-model-invocation: false",
+        "brief_description: Does it\n# disable model invocation: true",
+        "metadata:\n  types: [a]\n  disable-model-invocation: true",
+    ];
+    for (at, key) in keys.iter().enumerate() {
+        let dir = tree.path().join(format!("skill-{at}"));
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(
+            dir.join("SKILL.md"),
+            format!("---\nname: skill-{at}\ndescription: Does it.\n{key}\n---\nText\n"),
+        )
+        .unwrap();
+    }
+    let catalog = Discovery::new([SkillRoot::new(tree.path(), Source::User)]).run();
+    for skill in catalog.skills() {
+        assert_eq!(skill.hides_from_models(), skill.make_manifest().disable_model_invocation(), "{}", skill.name());
+    }
+    assert!(
+        catalog.get("skill-0").unwrap().hides_from_models() && !catalog.get("skill-6").unwrap().hides_from_models()
+    );
+}

@@ -4,6 +4,7 @@ mod conversation;
 mod hooking;
 mod matching;
 mod measure;
+mod program;
 mod running;
 mod starting;
 mod watching;

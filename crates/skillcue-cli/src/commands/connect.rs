@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
-pub(crate) use plan::{ClientPlan, Direction, FileReport, carry_out, plans};
+pub(crate) use plan::{ClientPlan, Direction, FileReport, carry_out, plans, would_change};
 use proof::PartProof;
 
 const AFTER: &str = "\

@@ -19,13 +19,14 @@ use skillcue_clients::settings::Connector;
 use skillcue_exec::Support;
 use skillcue_mcp::host::{McpHost, ServerSpec, ServerStatus};
 
+use super::connect::{self, FileReport};
 use crate::Outcome;
 use crate::clients::{ClientState, PartState, folders, launch, states, store};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
 use crate::progress::ProgressIndicator;
-use clients::{ClientSimulation, ListedSkill, simulate};
+use clients::{OwnList, own_lists};
 use findings::{SkillCopies, copies};
 use machine::{FoundProgram, StoredFiles, Versions, kept, programs};
 
@@ -63,9 +64,9 @@ struct Checkup {
     skills: SkillCounts,
     shadowed: Vec<ShadowedSkill>,
     copies: Vec<SkillCopies>,
-    clients: Vec<ClientSimulation>,
+    clients: Vec<OwnList>,
     /// How other agents on this machine are connected.
-    connections: Vec<ClientState>,
+    connections: Vec<AgentCheck>,
     servers: Vec<CheckedServer>,
     sandbox: Option<Support>,
     programs: Vec<FoundProgram>,
@@ -169,7 +170,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
         skills: counts(&catalog),
         shadowed: shadowed(&catalog),
         copies,
-        clients: simulate(&listed(&catalog)),
+        clients: own_lists(&catalog),
         connections,
         servers,
         sandbox,
@@ -180,8 +181,17 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     })
 }
 
-/// Returns how the agents on this machine are connected. Nothing is started.
-fn connections(context: &Context, found: &mut Vec<Diagnostic>) -> Vec<ClientState> {
+/// An agent on this machine: how it is connected, and what `connect` would change.
+#[derive(Debug, Serialize)]
+struct AgentCheck {
+    #[serde(flatten)]
+    state: ClientState,
+    /// The changes of its files by `connect`; none, if it is connected.
+    changes: Vec<FileReport>,
+}
+
+/// Returns how the agents on this machine are connected. Nothing is started, and nothing is written.
+fn connections(context: &Context, found: &mut Vec<Diagnostic>) -> Vec<AgentCheck> {
     // Without a home there are no files of other agents.
     let Ok(folders) = folders(context, false) else { return Vec::new() };
     let path = context.environment().map(|environment| environment.path.clone()).unwrap_or_default();
@@ -202,7 +212,12 @@ fn connections(context: &Context, found: &mut Vec<Diagnostic>) -> Vec<ClientStat
             found.push(Diagnostic::named("client_outdated", Severity::Warning, message).with_help(help));
         }
     }
-    states
+    let check = |state: ClientState| {
+        // A file that cannot be changed is a finding, or the reason is the connection's own.
+        let planned = connect::would_change(state.client, &connector, context).unwrap_or_default();
+        AgentCheck { state, changes: planned.into_iter().filter(FileReport::is_change).collect() }
+    };
+    states.into_iter().map(check).collect()
 }
 
 /// Searches one root by itself, and times that.
@@ -247,21 +262,6 @@ fn counts(catalog: &Catalog) -> SkillCounts {
         }
     }
     counts
-}
-
-/// Returns the skills that clients would list.
-fn listed(catalog: &Catalog) -> Vec<ListedSkill> {
-    let visible = catalog.skills().filter(|skill| skill.enabled() && !skill.hides_from_models());
-    visible
-        .map(|skill| ListedSkill {
-            name: skill.name().to_owned(),
-            description: match skill.summary() {
-                Some(summary) => summary.description.to_owned(),
-                None => skill.make_manifest().description().to_owned(),
-            },
-            path: skill.path().to_string_lossy().into_owned(),
-        })
-        .collect()
 }
 
 fn shadowed(catalog: &Catalog) -> Vec<ShadowedSkill> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use skillcue::catalog::nested_roots;
+use skillcue::catalog::touched_roots;
 use skillcue::select::TurnProgress;
 use skillcue::{Decision, Mode, SkillRoot};
 use skillcue_clients::Client;
@@ -111,10 +111,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         HookOptions { style: args.style.unwrap_or_default(), has_tools: args.mcp, consent: Some(host.consent()) };
     // A file that cannot be used is a notice here.
     let config = host.lenient_settings()?.disclose.config();
-    let answers = matches!(
-        input.event,
-        HookEvent::Prompt(_) | HookEvent::AfterTool { .. } | HookEvent::Start(StartSource::Compacted)
-    );
+    let answers = match input.event {
+        HookEvent::Prompt(_) | HookEvent::AfterTool { .. } | HookEvent::Start(StartSource::Compacted) => true,
+        HookEvent::Start(_) => adapter.lists_at_start(args.mcp),
+        HookEvent::Compaction | HookEvent::Other => false,
+    };
     let nested = if answers && !context.isolated()? { nested(&input.event, &host) } else { Vec::new() };
     let skills = host.local_skills_with(|builder| {
         // Where no skill is looked at, none is looked for.
@@ -205,8 +206,7 @@ fn nested(event: &HookEvent, host: &Host) -> Vec<SkillRoot> {
         _ => return Vec::new(),
     };
     let cwd = host.environment().cwd.as_deref();
-    let roots = cwd.map(|cwd| nested_roots(cwd, touched.touched_paths().iter().map(Path::new)));
-    roots.into_iter().flatten().filter(|root| root.path.is_dir()).collect()
+    cwd.map(|cwd| touched_roots(cwd, touched.touched_paths().iter().map(Path::new))).unwrap_or_default()
 }
 
 /// Returns whether the answer can be given without a session: not if another process answers at this moment.

@@ -92,6 +92,47 @@ fn a_hook_that_does_not_work_is_reported() {
     assert!(run.stderr.contains("✗ hook: the program ended with exit code 2: no such command"), "{run}");
 }
 
+/// A program that is older than hooks, or gone, exits with 2 or 127: written as it is, the command exits with 0 and says nothing.
+#[test]
+fn an_old_or_missing_program_blocks_no_prompt() {
+    fn commands(value: &Value, out: &mut Vec<String>) {
+        match value {
+            Value::String(text) if text.contains(" hook ") => out.push(text.clone()),
+            Value::Array(values) => values.iter().for_each(|value| commands(value, out)),
+            Value::Object(values) => values.values().for_each(|value| commands(value, out)),
+            _ => {}
+        }
+    }
+    for (client, file) in [
+        ("claude", ".claude/settings.json"),
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("qwen", ".qwen/settings.json"),
+        ("copilot", ".copilot/hooks/skillcue.json"),
+    ] {
+        let sandbox = Sandbox::new();
+        let old = sandbox.path("opt/skillcue");
+        let usage = "#!/bin/sh\necho 'error: unrecognized subcommand hook' >&2\nexit 2\n";
+        for text in [Some(usage), None] {
+            if let Some(text) = text {
+                program(&sandbox, "opt/skillcue", text);
+            } else {
+                fs::remove_file(&old).unwrap();
+            }
+            // Its proof fails, and says so; the files are written.
+            sandbox.run(&["connect", client, "--hook", "--yes", "--program", old.to_str().unwrap()]);
+            let settings: Value = serde_json::from_str(&read(&sandbox, &format!("home/{file}"))).unwrap();
+            let mut found = Vec::new();
+            commands(&settings, &mut found);
+            assert!(found.len() >= 3, "{client}: {settings}");
+            for command in found {
+                let output = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+                assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{client}: {command}");
+            }
+        }
+    }
+}
+
 #[test]
 fn options_are_written_into_the_files() {
     let sandbox = sandbox();
@@ -246,12 +287,22 @@ fn doctor_says_which_agents_are_connected() {
     let page = sandbox.act(&["doctor"]).stdout;
     assert!(page.contains("Agents on this machine\n  Codex  hook not connected, MCP not connected\n"), "{page}");
     assert!(
-        page.contains("    skillcue connect codex would change ~/.codex/hooks.json, ~/.codex/config.toml\n"),
+        page.contains(
+            "    skillcue connect codex would change ~/.codex/hooks.json (+48 lines), ~/.codex/config.toml (+3 lines)\n"
+        ),
         "{page}"
     );
+    let json = sandbox.act(&["doctor", "--json"]).json();
+    let [codex] = json["connections"].as_array().unwrap().as_slice() else { panic!("{json}") };
+    assert_eq!(
+        (&codex["client"], &codex["hook"], &codex["changes"][0]["change"]),
+        (&"codex".into(), &"off".into(), &"made".into())
+    );
+    assert!(codex["changes"][1]["diff"].as_str().unwrap().contains("+[mcp_servers.skillcue]"), "{codex}");
     sandbox.act(&["connect", "codex", "--yes"]);
     let page = sandbox.act(&["doctor"]).stdout;
     assert!(page.contains("  Codex  hook connected, MCP connected\n"), "{page}");
+    assert!(!page.contains("would change"), "{page}");
 }
 
 #[test]
@@ -271,4 +322,49 @@ fn an_installed_skill_is_linked_listed_once_and_removed() {
     assert!(sandbox.path("home/.claude/skills/pdf").symlink_metadata().is_err());
     sandbox.act(&["remove", "--undo"]);
     assert!(sandbox.path("home/.claude/skills/pdf/SKILL.md").is_file());
+}
+
+/// The folders of an agent are as they were, whatever comes first: links, or the connection.
+#[test]
+fn links_and_a_connection_leave_nothing_behind() {
+    let home = |sandbox: &Sandbox| {
+        let mut found = Vec::new();
+        let mut dirs = vec![sandbox.path("home")];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+                // What is installed, and caches, are no folders of an agent.
+                if !entry.ends_with(".local/share/skillcue") && !entry.ends_with(".cache") {
+                    let content = if entry.is_symlink() { Vec::new() } else { fs::read(&entry).unwrap_or_default() };
+                    found.push((entry.clone(), content));
+                    if entry.is_dir() && !entry.is_symlink() {
+                        dirs.push(entry);
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    for client in ["claude", "codex", "gemini", "opencode", "qwen", "copilot"] {
+        let sandbox = Sandbox::new();
+        sandbox.skill("repo/pdf", "Reads PDF files. Use when the user has a PDF.");
+        sandbox.act(&["list"]);
+        let before = home(&sandbox);
+        // The links first: a connection comes and goes, and they stay.
+        sandbox.act(&["install", "../repo/pdf", "--enable", "--link", client]);
+        let linked = home(&sandbox);
+        sandbox.act(&["connect", client, "--yes"]);
+        let run = sandbox.act(&["disconnect", client, "--yes"]);
+        assert_eq!(home(&sandbox), linked, "{client}");
+        assert!(run.stderr.contains(&format!("skillcue unlink --client {client} removes the links")), "{run}");
+        sandbox.act(&["unlink", "--client", client]);
+        assert_eq!(home(&sandbox), before, "{client}");
+        // The connection first.
+        sandbox.act(&["connect", client, "--yes"]);
+        sandbox.act(&["link", "pdf", "--client", client]);
+        sandbox.act(&["disconnect", client, "--yes"]);
+        assert_ne!(home(&sandbox), before, "{client}");
+        sandbox.act(&["remove", "pdf"]);
+        assert_eq!(home(&sandbox), before, "{client}");
+    }
 }

@@ -32,18 +32,28 @@ fn an_empty_machine() {
     Skills
       0, 0 enabled
 
-    What clients would show a model of them
-      Claude Code  all, 0 of 2,000 characters
+    What other agents would list of them
+      Claude Code  nothing to list
         1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
-      Claude Code, before 2026  all, 0 of 15,000 characters
+        (measured: 2.1.325, November 2026)
+      Claude Code, newest models  nothing to list
+        about 24,000 characters beside its own skills (measured: 2.1.325, November
+        2026)
+      Codex  nothing to list
+        2 % of 272,000 tokens, 4 bytes each (measured: 0.166.0, November 2026)
+      Gemini CLI  nothing to list
+        everything, whatever it costs (measured: 0.61.0, November 2026)
+      opencode  nothing to list
+        everything, whatever it costs (measured: 1.18.33, November 2026)
+      Qwen Code  nothing to list
+        everything, whatever it costs (measured: 0.24.4, November 2026)
+      Copilot CLI  nothing to list
+        about 15,000 characters (measured: 1.0.102, November 2026)
+      Claude Code, before 2026  nothing to list
         SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
-      Codex  all, 0 of 4,000 tokens
-        2 % of 200,000 tokens, 4 bytes each
-      Copilot CLI  all, 0 of 15,000 characters
-        about 15,000 characters
-      OpenClaw  all, 0 of 18,000 characters
+      OpenClaw  nothing to list
         18,000 characters, 150 skills
-      a list of 50 KB  all, 0 of 51,200 bytes
+      a list of 50 KB  nothing to list
         51,200 bytes
 
     MCP servers
@@ -116,23 +126,40 @@ fn the_whole_page() {
         .claude/skills/csv-copy
         ~/.agents/skills/csv-copy
 
-    What clients would show a model of them
-      Claude Code  all, 729 of 2,000 characters
-        1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
-      Claude Code, before 2026  all, 729 of 15,000 characters
-        SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
-      Codex  all, 268 of 4,000 tokens
-        2 % of 200,000 tokens, 4 bytes each
-      Copilot CLI  all, 854 of 15,000 characters
-        about 15,000 characters
-      OpenClaw  all, 1,484 of 18,000 characters
-        18,000 characters, 150 skills
-      a list of 50 KB  all, 729 of 51,200 bytes
-        51,200 bytes
-
     Agents on this machine
       Claude Code  hook not connected, MCP not connected
-        skillcue connect claude would change ~/.claude/settings.json, ~/.claude.json
+        its own list: 1 of 3, whole; 28 of 2,000 characters
+          2 not in a folder that it reads: origami, pdf
+          1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
+          (measured: 2.1.325, November 2026)
+        its own list, newest models: 1 of 3, whole; 28 of 24,000 characters
+          2 not in a folder that it reads: origami, pdf
+          about 24,000 characters beside its own skills (measured: 2.1.325, November
+          2026)
+        skillcue connect claude would change ~/.claude/settings.json (+56 lines), ~/.claude.json (+12 lines)
+
+    What other agents would list of them
+      Codex  1 of 3, whole; 23 of 5,440 tokens
+        2 not in a folder that it reads
+        2 % of 272,000 tokens, 4 bytes each (measured: 0.166.0, November 2026)
+      Gemini CLI  1 of 3, whole; 44 tokens
+        2 not in a folder that it reads
+        everything, whatever it costs (measured: 0.61.0, November 2026)
+      opencode  1 of 3, whole; 44 tokens
+        2 not in a folder that it reads
+        everything, whatever it costs (measured: 1.18.33, November 2026)
+      Qwen Code  none of 3
+        3 not in a folder that it reads
+        everything, whatever it costs (measured: 0.24.4, November 2026)
+      Copilot CLI  none of 3
+        3 not in a folder that it reads
+        about 15,000 characters (measured: 1.0.102, November 2026)
+      Claude Code, before 2026  all 3 whole; 178 of 15,000 characters
+        SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      OpenClaw  all 3 whole; 591 of 18,000 characters
+        18,000 characters, 150 skills
+      a list of 50 KB  all 3 whole; 178 of 51,200 bytes
+        51,200 bytes
 
     MCP servers
       none
@@ -163,17 +190,15 @@ fn doctor_counts_the_skills_that_clients_leave_out() {
     }
     let run = sandbox.run(&["doctor", "--isolated", "--skills-dir", "skills"]);
     assert_eq!(run.code, Some(0), "{run}");
-    let codex = part(&run.stdout, "  Codex", "  OpenClaw");
-    assert!(codex.contains("not all"), "{codex}");
-    assert_snapshot!(part(&run.stdout, "  Claude Code  ", "  Codex"), @r"
-    Claude Code  not all, 20,800 of 2,000 characters
-      1 % of 200,000 tokens, 4 characters each, less 6,000 for its own skills
-      200 only the name: skill-000, skill-001, skill-002, skill-003, skill-004 and
-      195 more
-    Claude Code, before 2026  not all, 20,800 of 15,000 characters
+    let codex = part(&run.stdout, "  Codex", "  Gemini");
+    assert!(codex.contains("200 not in a folder that it reads"), "{codex}");
+    assert_snapshot!(part(&run.stdout, "  Claude Code, before", "  a list"), @r"
+    Claude Code, before 2026  144 of 200, whole; 20,800 of 15,000 characters
+      56 left out
       SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
-      56 left out: skill-144, skill-145, skill-146, skill-147, skill-148 and 51
-      more
+    OpenClaw  74 of 200, whole; 48,400 of 18,000 characters
+      126 left out
+      18,000 characters, 150 skills
     ");
     let json = sandbox.run(&["doctor", "--isolated", "--skills-dir", "skills", "--json"]).json();
     let claw = json["clients"].as_array().unwrap().iter().find(|client| client["client"] == "OpenClaw").unwrap();

@@ -9,6 +9,8 @@
 
 mod agents;
 mod home;
+mod lists;
+mod picture;
 mod skills;
 mod talk;
 mod trust;
@@ -85,6 +87,8 @@ fn check(client: &ClientUnderTest) {
     }
     seen.push(scene.loads_over_mcp());
     scene.disconnects_after_use(&before, &connected);
+    seen.push(lists::own_list_is_as_doctor_says(client, &clients));
+    seen.push(lists::the_start_lists_what_the_client_does_not(client, &clients));
     let (version, seconds) = (scene.home.version(client), began.elapsed().as_secs_f64());
     println!("clients: {} {version}, {seconds:.1} s: {}", client.word, seen.join("; "));
 }
@@ -153,6 +157,7 @@ impl ClientScene<'_> {
         let first = main_request(&requests, PDF_MESSAGE);
         assert_eq!(first.api, agents::wire(self.client));
         assert_eq!(times(first), expected, "{}: {:#?}", self.client.word, first.parts());
+        picture::check(self.client, &self.home, first, PDF_MESSAGE);
         let added = (self.client.added)(first).concat();
         assert!(!added.contains(EMAIL.name), "{}: {added}", self.client.word);
         assert!(follows_the_words(first, mark), "{}: {:#?}", self.client.word, first.parts());

@@ -124,3 +124,34 @@ pub(crate) fn write(folder: &Path) {
         std::fs::write(directory.join("SKILL.md"), text).unwrap();
     }
 }
+
+/// Returns the name of one of many skills.
+pub(crate) fn name_of(at: usize) -> String {
+    format!("listed-skill-{at:03}")
+}
+
+/// Returns the first words of its description.
+pub(crate) fn beginning_of(at: usize) -> String {
+    format!("Begins{at:03} here")
+}
+
+/// Returns the last words of its description.
+pub(crate) fn end_of(at: usize) -> String {
+    format!("ends{at:03} there.")
+}
+
+/// Writes many skills, each with a description of 300 characters.
+pub(crate) fn write_many(folder: &Path, count: usize) {
+    for at in 0..count {
+        let directory = folder.join(name_of(at));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (beginning, end) = (beginning_of(at), end_of(at));
+        let mut words = ["with", "words", "that", "say", "little"].into_iter().cycle();
+        let mut description = beginning;
+        while description.len() + end.len() < 298 {
+            description = format!("{description} {}", words.next().unwrap());
+        }
+        let text = format!("---\nname: {}\ndescription: {description} {end}\n---\n\nNothing.\n", name_of(at));
+        std::fs::write(directory.join("SKILL.md"), text).unwrap();
+    }
+}

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
 use skillcue::consent::{ConsentGate, may_show};
 use skillcue::disclose::DisclosedSkill;
@@ -13,14 +12,18 @@ use skillcue::{
     Builder, Decision, DiscloseConfig, Disclosure, Fallback, LoadRequest, Mode, Policy, Request, Selection, Session,
     Skill, Skillcue, Tier,
 };
+use skillcue_base::Digest;
 
 use super::words::{ClientWords, MAX_FILES_LINE};
-use super::{AnswerShape, HookAdapter, HookEvent, HookInput, HookSession, HookStyle, StartSource};
+use super::{HookAdapter, HookAnswer, HookEvent, HookInput, HookSession, HookStyle, StartAnswer, StartSource};
 
 /// The likelihood of the best skill from which a hook names the likely ones. Elsewhere less is enough, but what a hook says
 /// stays in the client's history. Of fifteen everyday messages among 500 real skills, four of six that need none get
 /// nothing, and seven of nine that need one get a body or names.
 const MIN_LIKELIHOOD: f32 = 0.2;
+/// The likelihood from which a skill is named beside a better one. Of thirty everyday messages among 500 real skills, two thirds
+/// of those that a hook named were below it: right in one of fifteen cases each, and in the history for good.
+const MIN_NAMED: f32 = 0.1;
 
 /// The number of characters of an answer. The strictest client cuts at 10,000.
 const MAX_CHARACTERS: usize = 9_000;
@@ -50,52 +53,6 @@ impl HookOptions {
     /// Returns whether a model may be shown a skill's body though the user does not call it.
     fn shows(&self, skill: &Skill) -> bool {
         skill.is_open_to_models() && !self.holds(skill)
-    }
-}
-
-/// The answer of a hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookAnswer {
-    shape: AnswerShape,
-    event_name: String,
-    /// The context for the model.
-    pub text: String,
-}
-
-/// The answer that most clients read.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NestedAnswer<'a> {
-    hook_specific_output: NestedContext<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NestedContext<'a> {
-    hook_event_name: &'a str,
-    additional_context: &'a str,
-}
-
-/// The answer of which some clients read nothing but the context.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FlatAnswer<'a> {
-    additional_context: &'a str,
-}
-
-impl HookAnswer {
-    /// Returns the answer as the client reads it, on one line.
-    pub fn to_json(&self) -> String {
-        let (hook_event_name, additional_context) = (&*self.event_name, &*self.text);
-        let json = match self.shape {
-            AnswerShape::Flat => serde_json::to_string(&FlatAnswer { additional_context }),
-            AnswerShape::Nested => {
-                let hook_specific_output = NestedContext { hook_event_name, additional_context };
-                serde_json::to_string(&NestedAnswer { hook_specific_output })
-            }
-        };
-        // Texts cannot fail to be written.
-        json.unwrap_or_default()
     }
 }
 
@@ -130,8 +87,13 @@ pub fn shape_with(
     options: &HookOptions,
 ) -> Builder {
     let words = ClientWords { adapter, options };
-    let config =
-        DiscloseConfig { policy: Policy::Inject, fallback: Fallback::None, load_advice: words.advice(), ..config };
+    let config = DiscloseConfig {
+        policy: Policy::Inject,
+        fallback: Fallback::None,
+        min_likelihood: MIN_NAMED,
+        load_advice: words.advice(),
+        ..config
+    };
     let (consent, owned) = (options.clone(), options.clone());
     let is_held = move |skill: &Skill| consent.holds(skill);
     let stand_in = move |skill: &Skill, body: &str, is_held: bool| {
@@ -163,9 +125,10 @@ pub fn decide(
         HookEvent::AfterTool { tool, arguments, has_failed } => turn.after_tool(tool, arguments, *has_failed, session),
         HookEvent::Start(StartSource::Compacted) => turn.start_compacted(session),
         HookEvent::Start(StartSource::Cleared) => {
-            HookDecision::nothing("the client has emptied its context").changed(HookSession::default())
+            let emptied = HookSession::default();
+            HookDecision { has_changed: true, ..turn.start(Some(emptied)) }
         }
-        HookEvent::Start(StartSource::New) => HookDecision::nothing("the client lists skills itself"),
+        HookEvent::Start(StartSource::New) => turn.start(session),
         HookEvent::Compaction => match session {
             Some(mut session) => {
                 session.compact();
@@ -271,14 +234,15 @@ impl HookTurn<'_> {
             .collect();
         let is_named = |skill: &&DisclosedSkill| skill.decision == Decision::Named;
         let is_left_out = |skill: &&DisclosedSkill| {
-            shown.tier == Tier::Documentation && skill.decision == Decision::Omitted && !skill.is_weak()
+            let is_sure = shown.tier == Tier::Documentation && skill.decision == Decision::Omitted && !skill.is_weak();
+            is_sure && is_left_out_by_name(&shown.turn, &skill.name)
         };
         let named: Vec<&Skill> = shown
             .skills
             .iter()
             .filter(|skill| is_named(skill) || is_left_out(skill))
             .filter_map(of)
-            .filter(|skill| skill.is_for_models() && shown.turn.contains(skill.name()))
+            .filter(|skill| skill.is_for_models())
             .collect();
         let news: Vec<&Skill> =
             named.iter().copied().filter(|skill| !session.named.iter().any(|name| name == skill.name())).collect();
@@ -298,7 +262,10 @@ impl HookTurn<'_> {
                     named.iter().partition(|skill| self.words.options.holds(skill));
                 let files = if open.is_empty() { None } else { self.words.files(&open) };
                 let caveat = (!held.is_empty()).then(|| ClientWords::caveat(&held));
-                let lines = [Some(shown.turn.clone()), files, caveat];
+                // The client's own tool loads nothing that the client does not list.
+                let is_listed = open.iter().any(|skill| self.adapter.lists(skill));
+                let turn = if is_listed { shown.turn.clone() } else { self.words.without_tool(&shown.turn) };
+                let lines = [Some(turn), files, caveat];
                 texts.push(lines.into_iter().flatten().collect::<Vec<_>>().join("\n"));
             }
             HookStyle::Body => {}
@@ -339,6 +306,34 @@ impl HookTurn<'_> {
         (!skills.is_empty()).then(|| self.words.names(&skills, true))
     }
 
+    /// Lists the skills that the client does not list itself, once a session: a model does not use what it does not know of.
+    fn start(&self, session: Option<HookSession>) -> HookDecision {
+        let kept = |why: &str| HookDecision { session: session.clone(), ..HookDecision::nothing(why) };
+        if !self.adapter.lists_at_start(self.words.options.has_tools) {
+            return kept("the MCP server's instructions list the skills, or the client shows no answer to this event");
+        }
+        let catalog = self.skills.catalog();
+        let is_missing =
+            |skill: &&Skill| skill.is_for_models() && self.words.options.shows(skill) && !self.adapter.lists(skill);
+        let missing: Vec<&Skill> = catalog.skills().filter(is_missing).collect();
+        if missing.is_empty() {
+            return kept("the client lists all skills itself");
+        }
+        let text = self.words.list(&missing);
+        let digest = Digest::of(&text);
+        let is_once = self.adapter.start_answer == StartAnswer::Kept;
+        if is_once && session.as_ref().is_some_and(|session| session.list == Some(digest)) {
+            return kept("the list of skills is in this conversation already");
+        }
+        HookDecision {
+            answer: Some(self.answer(&text)),
+            has_changed: is_once && session.is_some(),
+            session: session.map(|session| HookSession { list: Some(digest), ..session }),
+            why: "the client does not list these skills itself".to_owned(),
+            ..HookDecision::default()
+        }
+    }
+
     fn start_compacted(&self, session: Option<HookSession>) -> HookDecision {
         let Some(before) = session else { return HookDecision::nothing("nothing is known of this session") };
         let mut most = MAX_CHARACTERS - MAX_FILES_LINE - 20;
@@ -357,9 +352,21 @@ impl HookTurn<'_> {
                         return nothing.changed(HookSession { is_compacted: true, ..before });
                     }
                 },
-                _ => return HookDecision { has_changed: true, ..decision },
+                _ => return self.with_list(HookDecision { has_changed: true, ..decision }),
             }
         }
+    }
+
+    /// Returns a decision after a compaction with the list of skills, which has gone with the rest, if both fit.
+    fn with_list(&self, decision: HookDecision) -> HookDecision {
+        let start = self.start(decision.session.clone());
+        let Some(list) = start.answer else { return decision };
+        let texts = [decision.answer.as_ref().map(|answer| &*answer.text), Some(&*list.text)];
+        let text = texts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+        if !self.fits(&text) {
+            return decision;
+        }
+        HookDecision { answer: Some(HookAnswer { text, ..list }), session: start.session, ..decision }
     }
 
     /// Names skills that fit because of a call of a tool.
@@ -437,6 +444,14 @@ fn named_skill(arguments: &Value, skills: &Skillcue) -> Option<String> {
     catalog.get(said).filter(|skill| skill.is_for_models()).map(|skill| skill.name().to_owned())
 }
 
+/// Returns whether the line about skills that matched and are not shown names a skill. A word of a body may be a skill's name by
+/// chance.
+fn is_left_out_by_name(turn: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':');
+    let line = turn.lines().rev().find(|line| line.starts_with("Matching, "));
+    line.is_some_and(|line| line.split(|c| !is_part(c)).any(|word| word == name))
+}
+
 /// Returns whether a session has been shown a text of a skill that it did not have before.
 fn is_new(name: &str, before: &Session, after: &Session) -> bool {
     let find = |session: &'_ Session| {
@@ -444,4 +459,16 @@ fn is_new(name: &str, before: &Session, after: &Session) -> bool {
         known.map(|known| (known.digest, known.parts.clone()))
     };
     find(before) != find(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_body_is_no_name() {
+        let turn = "### lint\n\nMatching, too\nFix the errors.\n\nMatching, too, but not shown: a-b, web:c and 2 more. Read it.";
+        assert!(is_left_out_by_name(turn, "a-b") && is_left_out_by_name(turn, "web:c"));
+        assert!(!["errors", "a", "c"].into_iter().any(|name| is_left_out_by_name(turn, name)));
+    }
 }

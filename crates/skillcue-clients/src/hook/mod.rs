@@ -31,14 +31,16 @@
 //! ```
 
 mod adapter;
+mod answer;
 mod decision;
 mod error;
 mod input;
 mod session;
 mod words;
 
-pub use adapter::{AnswerShape, HookAdapter, HookStyle};
-pub use decision::{HookAnswer, HookDecision, HookOptions, decide, shape, shape_with};
+pub use adapter::{AnswerShape, HookAdapter, HookStyle, StartAnswer};
+pub use answer::HookAnswer;
+pub use decision::{HookDecision, HookOptions, decide, shape, shape_with};
 pub use error::HookError;
 pub use input::{HookEvent, HookInput, StartSource};
 pub use session::{HookSession, HookSessions, LockedSession};

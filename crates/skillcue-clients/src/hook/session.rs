@@ -37,6 +37,9 @@ pub struct HookSession {
     /// Whether the client has compacted its context, and nothing was shown since.
     #[serde(default)]
     pub is_compacted: bool,
+    /// The list of skills that the start of the session has shown.
+    #[serde(default)]
+    pub list: Option<Digest>,
 }
 
 /// A session as it is in its file.
@@ -61,6 +64,7 @@ impl HookSession {
     pub(super) fn compact(&mut self) {
         self.shown.compacted();
         self.named.clear();
+        self.list = None;
     }
 }
 

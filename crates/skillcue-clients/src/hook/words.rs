@@ -1,16 +1,29 @@
 //! The sentences of a hook, in the words of each client.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
 use skillcue::disclose::LoadAdvice;
 use skillcue::select::ReasonKind;
 use skillcue::{Hit, Skill};
-use skillcue_base::shown_path;
+use skillcue_base::{shown_path, visible_line};
 
 use super::{HookAdapter, HookOptions};
 
+/// The way to load a skill that works everywhere.
+const READ_FILE: &str = "read its file";
 /// The number of characters of a reason that are repeated.
 const MAX_REASON: usize = 60;
 /// The number of bytes of the line with paths.
 pub(super) const MAX_FILES_LINE: usize = 600;
+
+/// The number of characters of a list at the start of a session: as much as the strictest client shows of the instructions
+/// of a server.
+const MAX_LIST: usize = 4_096;
+/// The number of characters of a line of such a list: authors write briefs of any length.
+const MAX_BRIEF: usize = 160;
+/// The number of folders that are named in place of a list.
+const MAX_PLACES: usize = 10;
 
 /// How a client loads skills.
 pub(super) struct ClientWords<'a> {
@@ -25,8 +38,8 @@ impl ClientWords<'_> {
             return LoadAdvice::default();
         }
         let load = match self.adapter.skill_tool {
-            Some(tool) => format!("load it with the {tool} tool, or read its file"),
-            None => "read its file".to_owned(),
+            Some(tool) => format!("load it with the {tool} tool, or {READ_FILE}"),
+            None => READ_FILE.to_owned(),
         };
         LoadAdvice {
             rest: "Read {file} for the rest.".into(),
@@ -34,6 +47,14 @@ impl ClientWords<'_> {
             file: "They are in {dir}.".into(),
             one: format!("To use one, {load}.").into(),
             names: format!("If one fits, {load}; otherwise ignore them.").into(),
+        }
+    }
+
+    /// Returns a text that advises to read files alone, where the client's own tool has none of the skills.
+    pub(super) fn without_tool(&self, text: &str) -> String {
+        match self.adapter.skill_tool {
+            Some(tool) => text.replace(&format!("load it with the {tool} tool, or {READ_FILE}"), READ_FILE),
+            None => text.to_owned(),
         }
     }
 
@@ -106,6 +127,53 @@ impl ClientWords<'_> {
         format!("[Skills that may fit what you are doing: {}. Otherwise ignore this.]", named.join(", "))
     }
 
+    /// Returns the list of skills for the start of a session: a line each with its brief, by the folder that has them; if
+    /// that is too long, their number and where they are.
+    pub(super) fn list(&self, skills: &[&Skill]) -> String {
+        let mut folders: BTreeMap<String, Vec<&Skill>> = BTreeMap::new();
+        for skill in skills {
+            let folder = if self.options.has_tools { String::new() } else { shown_path(&skill.root().path) };
+            folders.entry(folder).or_default().push(skill);
+        }
+        let mut out = "## Skills that are not in your own list\n".to_owned();
+        for (folder, skills) in &folders {
+            let advice = match (self.options.has_tools, folder) {
+                (true, _) => "\nLoad one with load_skill before you use it:\n\n".to_owned(),
+                (false, folder) => format!("\nBelow {folder}; read a skill's file before you use it:\n\n"),
+            };
+            out.push_str(&advice);
+            for skill in skills {
+                let brief = brief_of(skill);
+                let at = match skill.path().strip_prefix(&skill.root().path) {
+                    _ if self.options.has_tools => String::new(),
+                    Ok(below) => format!(" ({})", shown_path(below)),
+                    Err(_) => format!(" ({})", shown_path(&skill.path())),
+                };
+                // Writing to a string cannot fail.
+                let _ = writeln!(out, "- **{}**{at}: {brief}", skill.name());
+            }
+        }
+        if out.encode_utf16().count() <= MAX_LIST {
+            return out.trim_end().to_owned();
+        }
+        let count = skills.len();
+        if self.options.has_tools {
+            return format!(
+                "[{count} skills are not in your own list. Before a task, call search_skills with what it is about, then \
+                 load_skill with the id that fits.]"
+            );
+        }
+        let mut places: Vec<String> = folders.iter().map(|(dir, skills)| format!("{dir} ({})", skills.len())).collect();
+        let more = places.len().saturating_sub(MAX_PLACES);
+        places.truncate(MAX_PLACES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!(
+            "[{count} skills are not in your own list. Their files are below {}{more}. Those that fit a message are shown with \
+             it.]",
+            places.join(", ")
+        )
+    }
+
     /// Returns a line with the files of skills that are named without their paths; nothing, if the client's own tool loads
     /// all of them.
     pub(super) fn files(&self, skills: &[&Skill]) -> Option<String> {
@@ -147,4 +215,9 @@ impl ClientWords<'_> {
         let paths: Vec<String> = groups.iter().map(path).collect();
         (!paths.is_empty()).then(|| format!("Files: {}", paths.join(", ")))
     }
+}
+
+/// Returns a line about a skill.
+fn brief_of(skill: &Skill) -> String {
+    visible_line(&skill.make_manifest().brief()).chars().take(MAX_BRIEF).collect()
 }

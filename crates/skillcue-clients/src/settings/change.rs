@@ -112,12 +112,15 @@ impl SettingsChange {
     }
 
     /// Removes the record that is needed no more, and the directories that were made for a file that is gone. To be called
-    /// once all changes are applied: directories of two files are empty only then. Those that others use by now stay.
-    pub fn finish(&self, store: &ConnectionStore) {
-        if self.record == RecordChange::Remove {
-            store.remove(self.path());
-            remove_dirs(&self.dirs);
+    /// once all changes are applied: directories of two files are empty only then. Returns those that stay, because others use
+    /// them by now.
+    pub fn finish(&self, store: &ConnectionStore) -> Vec<PathBuf> {
+        if self.record != RecordChange::Remove {
+            return Vec::new();
         }
+        store.remove(self.path());
+        remove_dirs(&self.dirs);
+        self.dirs.iter().filter(|dir| dir.is_dir()).cloned().collect()
     }
 
     /// Takes an applied change back, because a later one failed. A file that has changed since is left as it is.

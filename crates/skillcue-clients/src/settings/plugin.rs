@@ -29,6 +29,7 @@ const PLUGIN: &str = r#"import { spawn } from "node:child_process";
 
 const WORDS = @COMMAND@;
 const DEADLINE_MS = 2000;
+const MAX_LISTS = 100;
 
 function ask(input) {
   return new Promise((resolve) => {
@@ -73,7 +74,18 @@ export const Skillcue = async ({ directory }) => {
     cwd: directory ?? process.cwd(),
     ...more,
   }));
+  // A list for the start of a session goes into each request of it, and is asked for once.
+  const lists = new Map();
   return {
+    "experimental.chat.system.transform": tried(async (input, output) => {
+      if (!input.sessionID) return;
+      if (!lists.has(input.sessionID)) {
+        if (lists.size >= MAX_LISTS) lists.clear();
+        lists.set(input.sessionID, asked("session.created", input, { source: "startup" }));
+      }
+      const text = await lists.get(input.sessionID);
+      if (text !== "") output.system.push(text);
+    }),
     "chat.message": tried(async (input, output) => {
       const own = output.parts.filter((part) => part.type === "text" && !part.synthetic);
       const last = output.parts[output.parts.length - 1];

@@ -14,7 +14,8 @@ use serde_json::Value;
 use skillcue::{SkillRoot, Skillcue, Source};
 use skillcue_clients::Client;
 use skillcue_clients::hook::{
-    AnswerShape, HookDecision, HookEvent, HookInput, HookOptions, HookSession, HookStyle, StartSource, decide, shape,
+    AnswerShape, HookDecision, HookEvent, HookInput, HookOptions, HookSession, HookStyle, StartAnswer, StartSource,
+    decide, shape,
 };
 
 /// A home with a skill of each kind, below a folder of one client, or of none.
@@ -269,7 +270,8 @@ fn skills_in_use_are_shown_again_after_a_compaction() {
 
 #[test]
 fn an_emptied_context_is_a_new_one() {
-    let (house, mut session) = (House::new(of(Client::Claude)), HookSession::default());
+    let house = House::with(of(Client::Claude), ".claude/skills", Source::User, HookOptions::default());
+    let mut session = HookSession::default();
     let first = house.ask("fill in the pdf form", &mut session);
     let start = |source: &str| {
         let sent =
@@ -372,8 +374,77 @@ fn likely_skills_come_with_their_files() {
                 let name = line.trim_start_matches("- **").split("**").next().unwrap();
                 let files = text.lines().last().unwrap();
                 assert!(files.starts_with("Files: ") && files.contains(name) && files.contains("SKILL.md"), "{text}");
+                // No client lists this folder, so none of their own tools loads it.
+                assert!(text.contains("If one fits, read its file; otherwise ignore them."), "{text}");
             }
         }
     }
     assert!(listed > 0, "nothing was named");
+}
+
+/// Returns the input at the start of a session.
+fn start(samples: &Samples, source: StartSource) -> HookInput {
+    HookInput { event: HookEvent::Start(source), event_name: "start".to_owned(), ..samples.asks("") }
+}
+
+#[test]
+fn skills_that_a_client_does_not_list_are_listed_at_the_start() {
+    for samples in &SAMPLES {
+        let (client, kept) = (samples.client, samples.adapter().start_answer);
+        let mut session = HookSession::default();
+        let house = House::new(samples);
+        let first = house.context(&start(samples, StartSource::New), &mut session);
+        if kept == StartAnswer::Unusable {
+            assert_eq!(first, "", "{client}");
+            continue;
+        }
+        let folder = house.dir.path().join("elsewhere/skills");
+        assert_eq!(
+            first,
+            format!(
+                "## Skills that are not in your own list\n\nBelow {}; read a skill's file before you use it:\n\n\
+                 - **archive-books** (archive-books/SKILL.md): Binds books\n\
+                 - **csv-charts** (csv-charts/SKILL.md): Draws charts of tables\n\
+                 - **pdf-forms** (pdf-forms/SKILL.md): Fills in PDF forms and flattens them",
+                folder.display()
+            ),
+            "{client}"
+        );
+        // Where it stays in the conversation, it is shown once; after the context is gone, again.
+        let again = house.context(&start(samples, StartSource::New), &mut session);
+        assert_eq!(again.is_empty(), kept == StartAnswer::Kept, "{client}: {again}");
+        for source in [StartSource::Compacted, StartSource::Cleared] {
+            assert_eq!(house.context(&start(samples, source), &mut session), first, "{client}");
+        }
+        // The client's own folder is listed by the client.
+        let own = client.user_folder().unwrap();
+        let listed = House::with(samples, own, Source::User, HookOptions::default());
+        assert_eq!(listed.context(&start(samples, StartSource::New), &mut HookSession::default()), "", "{client}");
+        // Our server's instructions list them all, where the model is shown these.
+        let served = HookOptions { has_tools: true, ..HookOptions::default() };
+        let served = House::with(samples, "elsewhere/skills", Source::User, served);
+        let list = served.context(&start(samples, StartSource::New), &mut HookSession::default());
+        assert_eq!(list.contains("Load one with load_skill"), client == Client::Copilot, "{client}: {list}");
+        assert_eq!(list.is_empty(), client != Client::Copilot, "{client}: {list}");
+    }
+}
+
+#[test]
+fn a_list_that_is_too_long_says_where_the_skills_are() {
+    let samples = of(Client::Claude);
+    for (has_tools, client) in [(false, Client::Claude), (true, Client::Copilot)] {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("elsewhere");
+        for at in 0..200 {
+            let text = format!("---\nname: skill-{at:03}\ndescription: Does the {at}th of many things.\n---\nDo it.\n");
+            write(&root, &format!("skill-{at:03}"), &text);
+        }
+        let options = HookOptions { has_tools, ..HookOptions::default() };
+        let samples = if client == samples.client { samples } else { of(client) };
+        let house = House::over(samples, dir, SkillRoot::new(root.clone(), Source::User), options);
+        let list = house.context(&start(samples, StartSource::New), &mut HookSession::default());
+        assert!(list.starts_with("[200 skills are not in your own list.") && list.len() < 300 + root.as_os_str().len());
+        assert_eq!(list.contains(root.to_str().unwrap()), !has_tools, "{list}");
+        assert_eq!(list.contains("search_skills"), has_tools, "{list}");
+    }
 }

@@ -57,6 +57,40 @@ fn a_link_leads_to_the_one_copy_and_goes_with_it() {
     assert!(home.registry.state().installed["pdf"].links.is_empty());
 }
 
+/// Directories that are made for links go with the last of them; those that were there stay, empty or not.
+#[test]
+fn directories_go_with_the_last_link() {
+    for is_removed in [false, true] {
+        let home = Home::new();
+        install(&home.registry, &["csv"], "");
+        home.registry.enable(&["csv"], true).unwrap();
+        fs::create_dir(home.dir.path().join("home")).unwrap();
+        let take = |name: &str| {
+            if is_removed {
+                home.registry.remove(&[name], now()).map(drop).unwrap();
+            } else {
+                home.registry.unlink(&[name], &[]).map(drop).unwrap();
+            }
+        };
+        home.registry.link(&["pdf", "csv"], Client::Claude, &home.folder()).unwrap();
+        take("pdf");
+        assert!(home.folder().join("csv").is_symlink());
+        take("csv");
+        assert_eq!(home.dir.path().join("home").read_dir().unwrap().count(), 0);
+        assert!(home.dir.path().join("home").is_dir());
+        if is_removed {
+            home.registry.undo(now()).unwrap();
+            assert!(home.folder().join("csv").is_symlink(), "it comes back, with its directories");
+        }
+    }
+    let home = Home::new();
+    fs::create_dir_all(home.folder()).unwrap();
+    home.link().unwrap();
+    home.registry.keep_dirs(&[home.dir.path().join("home/.claude"), home.folder()]).unwrap();
+    home.registry.unlink(&["pdf"], &[]).unwrap();
+    assert!(home.dir.path().join("home").is_dir() && !home.dir.path().join("home/.claude").exists());
+}
+
 #[test]
 fn files_of_others_are_never_touched() {
     let home = Home::new();

@@ -103,6 +103,7 @@ impl DiscloseSection {
             catalog_share: self.catalog_share.unwrap_or(usual.catalog_share),
             pinned: self.pinned.iter().cloned().collect(),
             eagerness: self.eagerness.unwrap_or(usual.eagerness),
+            min_likelihood: usual.min_likelihood,
             load_advice: usual.load_advice,
         }
     }

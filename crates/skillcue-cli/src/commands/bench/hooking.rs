@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use skillcue_bench::{BodyLength, Limit, Report, TimeRow};
+use skillcue_bench::{Limit, Report, TimeRow};
 
+use super::program::{ProgramUnderTest, settle};
 use super::{matching, starting};
 
-/// The promise, and up to how many skills it is given.
+/// The promise.
 const MAX_HOOK: Duration = Duration::from_millis(15);
-const MAX_PROMISED: usize = 1_000;
 /// With more skills than this, hooks are not measured.
 const MAX_MEASURED: usize = 10_000;
 
@@ -30,35 +30,30 @@ pub(super) fn measure(
         report.notes.push("hooks were not measured: there is no /usr/bin/true here".to_owned());
         return Ok(());
     };
-    let program = std::env::current_exe()?;
     for &count in sizes.iter().filter(|count| **count <= MAX_MEASURED) {
         say(&format!("{count} skills: the hook of another agent"));
-        let tree = matching::tree(dir, count, BodyLength::Wild)?;
-        let (cache, file) = (dir.join(format!("hook-cache-{count}")), dir.join("hook-input.json"));
-        let message = matching::message();
+        let program = ProgramUnderTest::new(dir, count, "hook")?;
+        let (file, message) = (dir.join("hook-input.json"), matching::message());
         let start = Instant::now();
         let run = |args: &[&str]| -> io::Result<(Duration, usize)> {
             // A new conversation each time: what was shown is not shown again.
             let session = format!("{}-{}", std::process::id(), start.elapsed().as_nanos());
             let input = json!({
-                "session_id": session, "cwd": tree.root(), "hook_event_name": "UserPromptSubmit", "prompt": message
+                "session_id": session, "cwd": program.tree.root(), "hook_event_name": "UserPromptSubmit", "prompt": message
             });
             std::fs::write(&file, input.to_string())?;
-            let mut command = Command::new(&program);
+            let mut command = program.command(args);
             // A busy machine must not end the measurement.
-            command.env("XDG_CACHE_HOME", &cache).env("SKILLCUE_HOOK_DEADLINE_MS", "60000");
-            command.args(["--isolated", "--skills-dir"]).arg(tree.root()).args(args);
-            let command = command.stdin(File::open(&file)?).stderr(Stdio::null());
+            let command =
+                command.env("SKILLCUE_HOOK_DEADLINE_MS", "60000").stdin(File::open(&file)?).stderr(Stdio::null());
             let start = Instant::now();
             let output = command.output()?;
             Ok((start.elapsed(), output.stdout.len()))
         };
-        // The first runs fill the cache; files written within the last second are not vouched for.
-        for _ in 0..2 {
+        settle(|| {
             run(&["hook", "claude", "--index"])?;
-            run(&["hook", "claude"])?;
-            std::thread::sleep(Duration::from_millis(1_100));
-        }
+            run(&["hook", "claude"]).map(drop)
+        })?;
         let [mut bare, mut ours] = [Duration::MAX; 2];
         for _ in 0..=rounds.max(20) * 2 {
             bare = bare.min(starting::time(&mut Command::new(empty))?);
@@ -68,8 +63,8 @@ pub(super) fn measure(
             }
             ours = ours.min(took);
         }
-        let limit = if count <= MAX_PROMISED { Limit::times_plus(1.0, MAX_HOOK) } else { Limit::None };
-        report.rows.push(TimeRow::new("hook, whole program", count, ours).against(bare, limit));
+        let row = TimeRow::new("hook, whole program", count, ours);
+        report.rows.push(row.against(bare, Limit::times_plus(1.0, MAX_HOOK)));
     }
     Ok(())
 }

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::matching;
+use super::program::{ProgramUnderTest, settle};
+use super::{matching, starting};
 use serde::{Deserialize, Serialize};
 use skillcue::catalog::Discovery;
 use skillcue::{Catalog, LoadRequest, SkillRoot, Skillcue, Source};
-use skillcue_bench::{BodyLength, GeneratedTree, Limit, Plan, Report, TimeRow, TreeOptions, floor, generate, memory};
+use skillcue_bench::{GeneratedTree, Limit, Plan, Report, TimeRow, TreeOptions, floor, generate, memory};
 
 /// The tree sizes that are measured unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
@@ -68,32 +69,17 @@ pub(super) fn measure(
 /// body in every skill, the index cache and the kept indexes in place, in turns with `list`, which finds the same
 /// skills.
 fn context(count: usize, dir: &Path, rounds: usize, report: &mut Report) -> io::Result<()> {
-    let tree = matching::tree(dir, count, BodyLength::Wild)?;
-    let cache = dir.join(format!("context-cache-{count}"));
+    let program = ProgramUnderTest::new(dir, count, "context")?;
     let message = matching::message();
-    let run = |args: &[&str]| -> io::Result<Duration> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.env("XDG_CACHE_HOME", &cache).args(["--isolated", "--skills-dir"]).arg(tree.root()).args(args);
-        let start = Instant::now();
-        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-        let elapsed = start.elapsed();
-        if !status.success() {
-            return Err(io::Error::other(format!("`{}` ended with {status}", args.join(" "))));
-        }
-        Ok(elapsed)
-    };
-    let long = long_body_message(&tree)?;
+    let run = |args: &[&str]| starting::time(&mut program.command(args));
+    let long = long_body_message(&program.tree)?;
     let commands = [
         &["list"][..],
         &["context", "--mode", "keyword", &message],
         &["context", "--mode", "hybrid", &message],
         &["context", "--mode", "hybrid", &long],
     ];
-    // The first runs fill the cache; files written within the last second are not vouched for.
-    for _ in 0..2 {
-        commands.iter().try_for_each(|args| run(args).map(drop))?;
-        std::thread::sleep(Duration::from_millis(1_100));
-    }
+    settle(|| commands.iter().try_for_each(|args| run(args).map(drop)))?;
     let mut best = [Duration::MAX; 4];
     for _ in 0..=rounds {
         for (best, args) in best.iter_mut().zip(commands) {

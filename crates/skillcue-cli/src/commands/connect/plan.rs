@@ -35,10 +35,10 @@ pub(crate) struct ClientPlan {
 }
 
 /// A file of a client, for programs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct FileReport {
     #[serde(serialize_with = "crate::text::lossy")]
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     change: &'static str,
     diff: String,
     /// The file as it was before.
@@ -50,6 +50,27 @@ impl FileReport {
     pub(crate) fn is_change(&self) -> bool {
         self.change != "unchanged"
     }
+
+    /// Returns the size of the change: `+12 lines`, `+3 −1 lines`.
+    pub(crate) fn size(&self) -> String {
+        let count = |sign: char| self.diff.lines().filter(|line| line.starts_with(sign)).count();
+        match (count('+'), count('-')) {
+            (1, 0) => "+1 line".to_owned(),
+            (added, 0) => format!("+{added} lines"),
+            (added, gone) => format!("+{added} −{gone} lines"),
+        }
+    }
+}
+
+/// Returns what connecting a client would change, with both parts. Nothing is written.
+pub(crate) fn would_change(
+    client: Client,
+    connector: &Connector,
+    context: &Context,
+) -> Result<Vec<FileReport>, CliError> {
+    let args = PartArgs { hook: false, mcp: false, project: false, dry_run: true, yes: false };
+    let plans = plans(&[client], args, connector, Direction::Connect, &store(context)?)?;
+    plans.iter().map(|plan| plan.reports(context)).collect::<Result<Vec<_>, _>>().map(|files| files.concat())
 }
 
 impl ClientPlan {
@@ -132,8 +153,9 @@ fn plan(
     Ok(ClientPlan { client, parts, connector, changes })
 }
 
-/// Shows the changes, asks, and writes them: all of them, or none.
-pub(crate) fn carry_out(plans: &[ClientPlan], args: PartArgs, context: &Context) -> Result<(), CliError> {
+/// Shows the changes, asks, and writes them: all of them, or none. Returns directories that were made when files were connected,
+/// and stay because others use them by now.
+pub(crate) fn carry_out(plans: &[ClientPlan], args: PartArgs, context: &Context) -> Result<Vec<PathBuf>, CliError> {
     let is_change = plans.iter().any(ClientPlan::is_change);
     if is_change && !context.json() {
         let shown: String = plans.iter().map(|plan| diff(plan, context)).collect();
@@ -141,7 +163,7 @@ pub(crate) fn carry_out(plans: &[ClientPlan], args: PartArgs, context: &Context)
         context.terminal.flush()?;
     }
     if args.dry_run {
-        return Ok(());
+        return Ok(Vec::new());
     }
     if is_change && !args.yes {
         if !context.can_ask() {
@@ -159,8 +181,11 @@ pub(crate) fn carry_out(plans: &[ClientPlan], args: PartArgs, context: &Context)
         }
         done.push(change);
     }
-    done.iter().rev().for_each(|change| change.finish(&store));
-    Ok(())
+    let mut left: Vec<PathBuf> = done.iter().rev().flat_map(|change| change.finish(&store)).collect();
+    left.retain(|dir| dir.is_dir());
+    left.sort();
+    left.dedup();
+    Ok(left)
 }
 
 /// Returns the changes of a client's files as people read them.

@@ -6,9 +6,12 @@ use std::fmt::Write as _;
 use skillcue::Diagnostic;
 use skillcue::format::Severity;
 
-use super::clients::{ClientSimulation, Unit};
+use skillcue_clients::listing::{ListUnit, SimulatedList};
+
+use super::clients::OwnList;
 use super::{CheckedServer, Checkup, RootCheck};
 use crate::clients::PartState;
+use crate::commands::connect::FileReport;
 use crate::commands::status;
 use crate::context::Context;
 use crate::terminal::{paint, style};
@@ -30,8 +33,8 @@ pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String
         page.shadowed(),
         page.copies(),
         page.installed(),
-        page.clients(),
         page.connections(),
+        page.clients(),
         page.servers(),
         page.machine(),
         page.findings(),
@@ -193,24 +196,16 @@ impl CheckupPage<'_> {
         out
     }
 
+    /// The agents that are not on this machine: what they would list.
     fn clients(&self) -> String {
-        let mut out = heading("What clients would show a model of them");
-        for client in &self.checkup.clients {
-            let unit = match client.unit {
-                Unit::Characters => "characters",
-                Unit::Tokens => "tokens",
-                Unit::Bytes => "bytes",
-            };
-            let cost = format!("{} of {} {unit}", text::thousands(client.needed), text::thousands(client.budget));
-            let is_all = lost(client) == 0;
-            let verdict = if is_all { paint(style::GOOD, "all") } else { paint(style::WARNING, "not all") };
-            let _ = writeln!(out, "  {}  {verdict}, {cost}", paint(style::NAME, client.client));
-            let _ = writeln!(out, "    {}", paint(style::DIM, client.rule));
-            let kinds =
-                [("shortened", &client.shortened), ("only the name", &client.name_only), ("left out", &client.omitted)];
-            for (what, names) in kinds.into_iter().filter(|(_, names)| !names.is_empty()) {
-                out.push_str(&wrapped(4, &format!("{} {what}: {}", text::thousands(names.len()), self.names(names))));
-            }
+        let is_here = |list: &&OwnList| {
+            let here = &self.checkup.connections;
+            here.iter().any(|agent| Some(agent.state.client) == list.agent)
+        };
+        let mut out = heading("What other agents would list of them");
+        for own in self.checkup.clients.iter().filter(|list| !is_here(list)) {
+            let _ = writeln!(out, "  {}  {}", paint(style::NAME, own.list.client), verdict_of(&own.list));
+            out.push_str(&self.losses(&own.list, 4, false));
         }
         out
     }
@@ -221,7 +216,8 @@ impl CheckupPage<'_> {
             return String::new();
         }
         let mut out = heading("Agents on this machine");
-        for state in connections {
+        for agent in connections {
+            let state = &agent.state;
             let part = |what: &str, part: PartState| match part {
                 PartState::Unsupported => None,
                 PartState::On => Some(paint(style::GOOD, format!("{what} connected"))),
@@ -230,11 +226,41 @@ impl CheckupPage<'_> {
             };
             let parts: Vec<String> = [part("hook", state.hook), part("MCP", state.mcp)].into_iter().flatten().collect();
             let _ = writeln!(out, "  {}  {}", paint(style::NAME, state.name), parts.join(", "));
-            if [state.hook, state.mcp].contains(&PartState::Off) {
-                let files: Vec<String> = state.files.iter().map(|file| self.context.short_path(file)).collect();
-                let command = format!("skillcue connect {}", state.client.as_str());
-                let _ = writeln!(out, "    {} would change {}", paint(style::COMMAND, command), files.join(", "));
+            let lists = self.checkup.clients.iter().filter(|list| list.agent == Some(state.client));
+            // Where it reads none of them, the model's window makes no difference.
+            for own in lists.take_while(|own| own.list.read > 0 || own.list.client == state.name) {
+                let of = own.list.client.strip_prefix(state.name).unwrap_or_default();
+                let _ = writeln!(out, "    its own list{of}: {}", verdict_of(&own.list));
+                out.push_str(&self.losses(&own.list, 6, true));
             }
+            if !agent.changes.is_empty() {
+                let command = paint(style::COMMAND, format!("skillcue connect {}", state.client.as_str()));
+                let file = |file: &FileReport| format!("{} ({})", self.context.short_path(&file.path), file.size());
+                let files: Vec<String> = agent.changes.iter().map(file).collect();
+                let _ = writeln!(out, "    {command} would change {}", files.join(", "));
+            }
+        }
+        out
+    }
+
+    /// Returns the rule of a list, and the skills that it loses.
+    fn losses(&self, list: &SimulatedList, by: usize, has_names: bool) -> String {
+        let mut out = String::new();
+        let kinds = [
+            ("not in a folder that it reads", &list.unread),
+            ("shortened", &list.shortened),
+            ("only the name", &list.name_only),
+            ("left out", &list.omitted),
+        ];
+        for (what, names) in kinds.into_iter().filter(|(_, names)| !names.is_empty()) {
+            let of_names =
+                if has_names || self.context.verbose() { format!(": {}", self.names(names)) } else { String::new() };
+            out.push_str(&wrapped(by, &format!("{} {what}{of_names}", text::thousands(names.len()))));
+        }
+        let measured = list.measured.as_ref().map(|version| format!(" (measured: {version})")).unwrap_or_default();
+        let rule = wrapped(by, &format!("{}{measured}", list.rule));
+        for line in rule.lines() {
+            let _ = writeln!(out, "{}", paint(style::DIM, line));
         }
         out
     }
@@ -376,8 +402,34 @@ fn took(microseconds: u128) -> String {
     }
 }
 
-fn lost(client: &ClientSimulation) -> usize {
-    client.shortened.len() + client.name_only.len() + client.omitted.len()
+/// Returns how much of the skills an agent's list shows: `all 7 whole, 678 of 2,000 characters`.
+fn verdict_of(list: &SimulatedList) -> String {
+    let all = text::thousands(list.read + list.unread.len());
+    if list.read == 0 && list.unread.is_empty() {
+        return "nothing to list".to_owned();
+    }
+    if list.read == 0 {
+        return paint(style::WARNING, format!("none of {all}"));
+    }
+    let unit = match list.unit {
+        ListUnit::Characters => "characters",
+        ListUnit::Tokens => "tokens",
+        ListUnit::Bytes => "bytes",
+    };
+    let cost = match list.budget {
+        Some(budget) => format!("{} of {} {unit}", text::thousands(list.needed), text::thousands(budget)),
+        None => format!("{} {unit}", text::thousands(list.needed)),
+    };
+    let listed = list.read - list.omitted.len();
+    let is_all = listed == list.read && list.unread.is_empty();
+    let read = if is_all { format!("all {all}") } else { format!("{} of {all}", text::thousands(listed)) };
+    let is_whole = list.shortened.is_empty() && list.name_only.is_empty();
+    let verdict = match (is_whole, is_all) {
+        (true, true) => paint(style::GOOD, format!("{read} whole")),
+        (true, false) => paint(style::WARNING, format!("{read}, whole")),
+        (false, _) => paint(style::WARNING, format!("{read}, not whole")),
+    };
+    format!("{verdict}; {cost}")
 }
 
 fn state(server: &CheckedServer) -> String {
