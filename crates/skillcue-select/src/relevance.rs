@@ -31,6 +31,7 @@ mod sections;
 mod sequence;
 mod storage;
 mod tokens;
+mod top;
 mod update;
 mod weights;
 mod word_vectors;

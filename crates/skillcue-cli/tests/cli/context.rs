@@ -128,7 +128,7 @@ fn likely_skills_are_named() {
     assert!(run.stderr.contains(", names from 0.") && run.stderr.contains(", bodies from "), "{run}");
     assert!(run.stderr.contains("tier 2 · 1 of 3 skills named · "), "{run}");
     let json = sandbox.isolated(&["context", message, "--eagerness", &eagerness, "--json"]).json();
-    assert_eq!((&json["tier"], decisions(&json).as_str()), (&2.into(), "origami named"));
+    assert_eq!((&json["tier"], decisions(&json).as_str()), (&2.into(), "origami named, pdf omitted"));
     let why = sandbox.isolated(&["why", message, "--eagerness", &eagerness]);
     assert!(why.stdout.contains("\n   → named: likelihood 0."), "{why}");
     let why = sandbox.isolated(&["why", message, "--eagerness", &eagerness, "--json"]).json();
@@ -328,7 +328,7 @@ fn fallbacks() {
     assert_eq!(turn("ask-user"), turn("ask_user"), "as people type");
     let run =
         sandbox.isolated(&["context", "--mode", "keyword", "--fallback", "ask_user", "a boat folded out of paper"]);
-    assert_eq!(run.stdout, "[3 skills available, none clearly fits. Closest: origami. Ask the user.]\n");
+    assert_eq!(run.stdout, "[3 skills available, none clearly fits. Closest: origami, pdf. Ask the user.]\n");
     // It says nothing where something fits.
     let run = sandbox.isolated(&["context", "--mode", "keyword", "--fallback", "show_all", "chart it"]);
     assert!(run.stdout.contains("### csv") && !run.stdout.contains("**pdf**"), "{run}");
