@@ -16,9 +16,10 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::json;
 use skillcue::catalog::{Discovery, FileError, SkillDir, SkillFile};
 use skillcue::{Diagnostic, ErrorInfo as _, SkillRoot, Source};
-use skillcue_exec::{Launcher, RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions};
+use skillcue_exec::{RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions};
 use skillcue_format::{Code, FileKind, MAX_FILE, Node, Parsed, Value};
 
+use crate::launchers::launcher_for;
 use crate::pool::{detached, interruptible};
 
 /// The size of the largest file that `read_below` reads.
@@ -202,7 +203,7 @@ pub(crate) fn run_script(
     // A time that cannot be represented is longer than any script runs.
     limits.timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
     let options = RunnerOptions { path, environment, limits, concurrent: usize::MAX, ..RunnerOptions::default() };
-    let runner = Runner::new(Launcher::new(helper), options);
+    let runner = Runner::new(launcher_for(&helper), options);
     let cancelled = Arc::new(AtomicBool::new(false));
     let is_cancelled = Arc::clone(&cancelled);
     let outcome = interruptible(py, &cancelled, move || {

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import write_many, write_skill
+from trees import write_many, write_skill
 
 from skillcue import Session, Skillcue
 

@@ -29,6 +29,11 @@ def shown_names(shown: Disclosure) -> list[str]:
     return [skill.name for skill in shown.skills if skill.decision in ("included", "shortened")]
 
 
+def has_news(shown: Disclosure) -> bool:
+    """Returns whether a disclosure has more than references to what the conversation shows already."""
+    return not shown.skills or any(not (skill.why or "").startswith("in this conversation") for skill in shown.skills)
+
+
 def forget(session: Session, names: Iterable[str]) -> None:
     """Records that the texts of some skills are not in the context any more."""
     gone = list(names)
@@ -48,3 +53,8 @@ def merged(left: Session | None, right: Session | None) -> Session:
             skills[skill["address"]] = skill
     newest = right if right.get("turn", 0) >= left.get("turn", 0) else left
     return {**newest, "skills": list(skills.values())}
+
+
+def shortened(text: str, most: int) -> str:
+    """Returns a text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

@@ -4,7 +4,8 @@
 >>> agent = Agent(client, context_providers=[SkillcueContextProvider("./skills")])  # doctest: +SKIP
 
 :class:`SkillContextProvider` and :class:`SkillDocumentationIndex` are for programs that collect their skills themselves:
-an index of documentation, and a provider over it with ``invoking()``.
+an index of documentation, and a provider over it with ``invoking()``. :class:`SkillcueSkillsSource` is for the framework's
+own ``SkillsProvider``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,16 @@ from .._functions import StrPath
 from .._skills import Session, Skillcue
 from .._results import Tool
 from ._conversation import forget, injected
+from ._framework_skills import SkillcueSkillsSource
 
-__all__ = ["Context", "SkillContextProvider", "SkillDocumentation", "SkillDocumentationIndex", "SkillcueContextProvider"]
+__all__ = [
+    "Context",
+    "SkillContextProvider",
+    "SkillDocumentation",
+    "SkillDocumentationIndex",
+    "SkillcueContextProvider",
+    "SkillcueSkillsSource",
+]
 
 
 class SkillcueContextProvider(ContextProvider):
