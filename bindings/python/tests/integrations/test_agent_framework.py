@@ -16,7 +16,15 @@ from trees import write_many
 pytest.importorskip("agent_framework")
 pytest.importorskip("agent_framework_openai")
 
-from agent_framework import Agent, AgentSession, Message, SkillsProvider, SkillsSourceContext
+from agent_framework import (
+    Agent,
+    AgentSession,
+    InlineSkill,
+    Message,
+    SkillFrontmatter,
+    SkillsProvider,
+    SkillsSourceContext,
+)
 from agent_framework_openai import OpenAIChatCompletionClient
 
 from skillcue.integrations.agent_framework import (
@@ -183,4 +191,22 @@ def test_front_matter_reaches_the_filters_of_the_framework(tree: Path, skill_at:
         assert len(found["long"].description) <= 1024
 
     with serving(lambda request: "fine") as server:
+        asyncio.run(main(server))
+
+
+def test_the_tools_of_both_providers_have_names_of_their_own(tree: Path) -> None:
+    def script(request: dict[str, Any]) -> Reply:
+        return "done" if last_is_tool(request) else [("skillcue_load_skill", {"skill_id": "pdf"})]
+
+    async def main(server: Scripted) -> None:
+        client = OpenAIChatCompletionClient(model="scripted", base_url=server.url, api_key="none")
+        own = InlineSkill(frontmatter=SkillFrontmatter(name="own", description="Is its own."), instructions="Own.")
+        for order in (1, -1):
+            providers = [SkillcueContextProvider(tree), SkillsProvider([own])][::order]
+            made = Agent(client, context_providers=providers)
+            assert (await made.run("Help me")).text == "done"
+            assert {"load_skill", "skillcue_load_skill", "skillcue_search_skills"} <= set(server.tools())
+            assert "Use pdftotext" in server.everything()
+
+    with serving(script) as server:
         asyncio.run(main(server))
