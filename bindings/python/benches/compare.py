@@ -1,4 +1,5 @@
-"""This package beside skillkit 0.4.0, in one run: `compare.py [COUNT...]`, 100 and 1,000 skills by default.
+"""This package, by its own interface and by skillkit's, beside skillkit 0.4.0, in one run: `compare.py [COUNT...]`, 100 and
+1,000 skills by default.
 
 Every figure is of a process of its own; of each measurement the best of several rounds, taken in turns, so that a noisy
 machine is as noisy for both. Ratios are what to look at. `disclose` is compared with the time that the library itself
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import json
 import logging
 import statistics
@@ -90,10 +92,9 @@ def own(root: Path, count: int) -> dict[str, float]:
     return found
 
 
-def rival(root: Path, count: int) -> dict[str, float]:
-    """Measures skillkit."""
-    from skillkit import SkillManager
-
+def rival(root: Path, count: int, module: str = "skillkit") -> dict[str, float]:
+    """Measures skillkit, or what has its interface."""
+    SkillManager: Any = importlib.import_module(module).SkillManager
     logging.disable(logging.WARNING)
     before = resident()
     manager = SkillManager(project_skill_dir=root, anthropic_config_dir="", plugin_dirs=[])
@@ -104,12 +105,12 @@ def rival(root: Path, count: int) -> dict[str, float]:
     found["first invoke"] = once(lambda: [manager.invoke_skill(name, "the report") for name in names]) / count
     found["cached invoke"] = often(lambda: manager.invoke_skill(names[-1], "the report"))
 
-    async def fresh() -> SkillManager:
+    async def fresh() -> Any:
         other = SkillManager(project_skill_dir=root, anthropic_config_dir="", plugin_dirs=[])
         await other.adiscover()
         return other
 
-    async def many(other: SkillManager) -> float:
+    async def many(other: Any) -> float:
         begin = time.perf_counter()
         await asyncio.gather(*(other.ainvoke_skill(names[-1 - at % 50], "the report") for at in range(TASKS)))
         return (time.perf_counter() - begin) / TASKS
@@ -148,21 +149,29 @@ def main(counts: list[int]) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             root = Path(scratch)
             write_tree(root, count)
-            rounds = [(measured("own", root, count), measured("rival", root, count)) for _ in range(ROUNDS)]
-        ours = {name: min(one[name] for one, _ in rounds) for name in rounds[0][0]}
-        theirs = {name: min(one[name] for _, one in rounds) for name in rounds[0][1]}
+            rounds = [[measured(kind, root, count) for kind in KINDS] for _ in range(ROUNDS)]
+        ours, compatible, theirs = (
+            {name: min(one[at][name] for one in rounds) for name in rounds[0][at]} for at in range(len(KINDS))
+        )
         print(f"\n{count} skills, the best of {ROUNDS} rounds\n")
-        print("| | skillcue | skillkit 0.4.0 | times |\n| --- | --- | --- | --- |")
+        print("| | skillkit 0.4.0 | skillcue | times | skillcue.compat.skillkit | times |")
+        print("| --- | --- | --- | --- | --- | --- |")
         for name, value in theirs.items():
-            print(f"| {name} | {shown(ours[name], name)} | {shown(value, name)} | {value / ours[name]:.1f} |")
+            both = (f"{shown(one[name], name)} | {value / one[name]:.1f}" for one in (ours, compatible))
+            print(f"| {name} | {shown(value, name)} | {' | '.join(both)} |")
         whole, inside = ours["disclose"], ours["disclose, inside of Rust"]
         print(f"\ndisclose: {whole * 1e6:.1f} µs, of which {inside * 1e6:.1f} µs in Rust: Python adds ", end="")
         print(f"{(whole - inside) * 1e6:.1f} µs")
 
 
+KINDS: dict[str, Callable[[Path, int], dict[str, float]]] = {
+    "own": own,
+    "compatible": lambda root, count: rival(root, count, "skillcue.compat.skillkit"),
+    "rival": rival,
+}
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        kinds = {"own": own, "rival": rival}
-        print(json.dumps(kinds[sys.argv[2]](Path(sys.argv[3]), int(sys.argv[4]))))
+        print(json.dumps(KINDS[sys.argv[2]](Path(sys.argv[3]), int(sys.argv[4]))))
     else:
         main([int(argument) for argument in sys.argv[1:]] or [100, 1000])

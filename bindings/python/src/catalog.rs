@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use serde::Serialize;
 use skillcue::{Catalog, Diagnostic, Skill};
 
@@ -46,15 +45,7 @@ impl NativeCatalog {
         self.0.all().len()
     }
 
-    /// Returns the fields of every skill, in order.
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let out = PyList::empty(py);
-        for skill in self.0.all() {
-            out.append(row(py, skill)?)?;
-        }
-        Ok(out)
-    }
-
+    /// Returns the fields of one skill.
     fn row<'py>(&self, py: Python<'py>, position: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.0.all().get(position).map(|skill| row(py, skill)).transpose()
     }

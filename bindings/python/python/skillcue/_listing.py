@@ -21,7 +21,9 @@ class Listing:
     def all(self) -> tuple[Skill, ...]:
         """Returns all skills, disabled and shadowed ones too."""
         if self._all is None:
-            self._all = tuple(Skill._of(row) for row in self.native.rows())
+            # One by one: rows that are all there at once leave holes between the objects that stay, twice their size.
+            rows = (self.native.row(position) for position in range(len(self.native)))
+            self._all = tuple(Skill._of(row) for row in rows if row is not None)
         return self._all
 
     def usable(self) -> tuple[Skill, ...]:

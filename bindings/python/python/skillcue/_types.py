@@ -100,6 +100,11 @@ class Triggers(_Result):
         return bool(self.keywords or self.verbs or self.patterns or self.files or self.languages)
 
 
+_NO_TRIGGERS = Triggers()
+# The words for sources, of which there are few.
+_SHARED: dict[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Skill(_Result):
     """Level 1 of a skill: its metadata. No body was read for it."""
@@ -134,15 +139,17 @@ class Skill(_Result):
 
     @classmethod
     def _of(cls, row: dict[str, Any]) -> Skill:
+        name, description, brief, source = row["name"], row["description"], row["brief_description"], row["source"]
         return cls(
-            row["name"],
-            row["description"],
-            row["brief_description"],
+            name,
+            description,
+            # Most texts are equal to another one, and there may be very many skills.
+            description if brief == description else brief,
             row["version"],
-            row["source"],
+            _SHARED.setdefault(source, source),
             row["plugin"],
             row["server"],
-            row["id"],
+            name if row["id"] == name else row["id"],
             Path(row["dir"]),
             Path(row["path"]),
             row["enabled"],
@@ -160,7 +167,7 @@ class Skill(_Result):
             row["priority"],
             row["disable_model_invocation"],
             row["user_invocable"],
-            Triggers._of(row["triggers"]),
+            Triggers._of(row["triggers"]) if any(row["triggers"].values()) else _NO_TRIGGERS,
             row["tokens"],
         )
 
