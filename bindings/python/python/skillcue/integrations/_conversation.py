@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._skills import Session, Skillcue
+from .._functions import StrPath
 from .._results import Disclosure
+from .._skills import Session, Skillcue
 
 SEPARATOR = "\n\n---\n\n"
 """Between a skill's text and the user's own words, so that a model sees where those begin."""
+
+
+class OneConversation:
+    """The skills of one conversation, and its session."""
+
+    def __init__(self, skills: Skillcue | StrPath, *, session: Session | None = None, **options: Any) -> None:
+        """Opens the skills.
+
+        :param skills: The skills, or the directory where they are.
+        :param session: The session of an earlier conversation, to go on with it.
+        :param options: Those of :class:`skillcue.Skillcue`, if ``skills`` is a directory.
+        """
+        self.skills = skills if isinstance(skills, Skillcue) else Skillcue(skills, **options)
+        self.session: Session = {} if session is None else session
 
 
 def apart(text: str, message: str) -> str:

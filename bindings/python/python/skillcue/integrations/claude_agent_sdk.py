@@ -19,7 +19,7 @@ from .._errors import SkillcueError
 from .._functions import StrPath
 from .._results import Tool
 from .._skills import Session, Skillcue
-from ._conversation import has_news
+from ._conversation import OneConversation, has_news
 
 __all__ = ["SERVER", "SkillcueHooks"]
 
@@ -33,20 +33,13 @@ _FILE_TOOLS = "Read|Edit|MultiEdit|Write|NotebookEdit"
 _SCRIPT_TOOL = "run_skill_script"
 
 
-class SkillcueHooks:
+class SkillcueHooks(OneConversation):
     """The skills of one conversation. Before each message the model gets the text of the skills that fit it, once; after a
     compaction it gets those that were in use again. Its session remembers what was shown, and what the model has loaded.
     """
 
     def __init__(self, skills: Skillcue | StrPath, *, session: Session | None = None, **options: Any) -> None:
-        """Opens the skills.
-
-        :param skills: The skills, or the directory where they are.
-        :param session: The session of an earlier conversation, to go on with it.
-        :param options: Those of :class:`skillcue.Skillcue`, if ``skills`` is a directory.
-        """
-        self.skills = skills if isinstance(skills, Skillcue) else Skillcue(skills, **options)
-        self.session: Session = {} if session is None else session
+        super().__init__(skills, session=session, **options)
         self._message = ""
         self._list = ""
         self._is_compacted = False
