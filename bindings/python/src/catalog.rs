@@ -1,5 +1,6 @@
 //! `NativeCatalog`: one catalog, whose skills become objects once.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +44,20 @@ impl NativeCatalog {
     /// Returns the number of all skills, also of those that are disabled or shadowed.
     fn __len__(&self) -> usize {
         self.0.all().len()
+    }
+
+    /// Returns the fields of one skill that programs look at for every skill, which costs less than all of them: name,
+    /// description, and whether it is hidden from models, enabled, available and shadowed.
+    fn brief(&self, position: usize) -> Option<(&str, Cow<'_, str>, bool, bool, bool, bool)> {
+        let skill = self.0.all().get(position)?;
+        let (description, is_hidden) = match skill.summary() {
+            Some(summary) => (Cow::Borrowed(summary.description), false),
+            None => {
+                let manifest = skill.make_manifest();
+                (Cow::Owned(manifest.description().to_owned()), manifest.disable_model_invocation())
+            }
+        };
+        Some((skill.name(), description, is_hidden, skill.enabled(), skill.available(), skill.shadowed()))
     }
 
     /// Returns the fields of one skill.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 makes the values that its functions get")]
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -55,14 +56,36 @@ impl FrontRow {
     }
 }
 
-/// Returns the skill files below a directory, sorted by path, each as `(path, front matter, findings)`, and findings about
-/// the search as `(code, message, path)`. Skills in skills are found, too.
+/// The skill files of one search, sorted by path. They become objects one by one, when they are asked for: all at once they
+/// would take several times the memory of what stays.
+#[pyclass(frozen, module = "skillcue._native")]
+pub(crate) struct NativeFronts(Vec<FrontRow>);
+
+#[pymethods]
+impl NativeFronts {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the path of a file, and the findings about it.
+    fn place(&self, position: usize) -> Option<(Cow<'_, str>, Vec<FindingRow>)> {
+        self.0.get(position).map(|front| (front.path.to_string_lossy(), front.findings.clone()))
+    }
+
+    /// Returns the front matter of a file.
+    fn raw<'py>(&self, py: Python<'py>, position: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let raw = self.0.get(position).and_then(|front| front.raw.as_ref());
+        raw.map(|node| object(py, node)).transpose()
+    }
+}
+
+/// Returns the skill files below a directory, and findings about the search as `(code, message, path)`. Skills in skills are
+/// found, too.
 #[pyfunction]
 #[pyo3(name = "compat_scan")]
-pub(crate) fn scan(py: Python<'_>, directory: PathBuf) -> PyResult<(Vec<FrontTuple<'_>>, Vec<SearchRow>)> {
+pub(crate) fn scan(py: Python<'_>, directory: PathBuf) -> (NativeFronts, Vec<SearchRow>) {
     let (fronts, findings) = detached(py, || scan_directory(&directory));
-    let fronts = fronts.into_values().map(|front| front.into_tuple(py)).collect::<PyResult<_>>()?;
-    Ok((fronts, findings))
+    (NativeFronts(fronts.into_values().collect()), findings)
 }
 
 fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchRow>) {

@@ -21,9 +21,7 @@ class Listing:
     def all(self) -> tuple[Skill, ...]:
         """Returns all skills, disabled and shadowed ones too."""
         if self._all is None:
-            # One by one: rows that are all there at once leave holes between the objects that stay, twice their size.
-            rows = (self.native.row(position) for position in range(len(self.native)))
-            self._all = tuple(Skill._of(row) for row in rows if row is not None)
+            self._all = tuple(Skill._listed(self.native, position) for position in range(len(self.native)))
         return self._all
 
     def usable(self) -> tuple[Skill, ...]:

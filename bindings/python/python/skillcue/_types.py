@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._lazy import LazyTuple
+
+if TYPE_CHECKING:
+    from ._native import NativeCatalog
 
 __all__ = [
     "Diagnostic",
@@ -101,12 +104,34 @@ class Triggers(_Result):
 
 
 _NO_TRIGGERS = Triggers()
+_BRIEF = ("name", "description", "disable_model_invocation", "enabled", "available", "shadowed")
 # The words for sources, of which there are few.
 _SHARED: dict[str, str] = {}
 
 
+class _Listed(_Result):
+    """An object of a catalog, most of whose fields are empty until one of them is looked at: there may be very many."""
+
+    __slots__ = ("_catalog", "_position")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Called for what is not there, and so for a field that is still empty.
+            if name.startswith("_") or name not in self.__slots__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            catalog = self._catalog
+            if catalog is not None:
+                whole = type(self)._of(catalog.row(self._position))
+                for field in fields(self):
+                    object.__setattr__(self, field.name, getattr(whole, field.name))
+                # Last: another thread that finds it gone finds the fields.
+                object.__setattr__(self, "_catalog", None)
+            return object.__getattribute__(self, name)
+
+
 @dataclass(frozen=True, slots=True)
-class Skill(_Result):
+class Skill(_Listed):
     """Level 1 of a skill: its metadata. No body was read for it."""
 
     name: str
@@ -136,6 +161,18 @@ class Skill(_Result):
     user_invocable: bool
     triggers: Triggers
     tokens: int
+
+    @classmethod
+    def _listed(cls, catalog: NativeCatalog, position: int) -> Skill:
+        """Returns a skill with the fields that programs look at for every skill."""
+        brief = catalog.brief(position)
+        assert brief is not None, "a catalog does not change"
+        skill, put = object.__new__(cls), object.__setattr__
+        put(skill, "_catalog", catalog)
+        put(skill, "_position", position)
+        for name, value in zip(_BRIEF, brief, strict=True):
+            put(skill, name, value)
+        return skill
 
     @classmethod
     def _of(cls, row: dict[str, Any]) -> Skill:
