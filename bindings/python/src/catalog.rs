@@ -15,6 +15,9 @@ use crate::value::to_python;
 #[pyclass(frozen, module = "skillcue._native")]
 pub(crate) struct NativeCatalog(Arc<Catalog>);
 
+/// Name and description; hidden from models, enabled, available, shadowed.
+type BriefTuple<'c> = (&'c str, Cow<'c, str>, bool, bool, bool, bool);
+
 #[derive(Serialize)]
 struct InvalidRow<'i> {
     name: Option<&'i str>,
@@ -48,14 +51,13 @@ impl NativeCatalog {
 
     /// Returns the fields of one skill that programs look at for every skill, which costs less than all of them: name,
     /// description, and whether it is hidden from models, enabled, available and shadowed.
-    fn brief(&self, position: usize) -> Option<(&str, Cow<'_, str>, bool, bool, bool, bool)> {
+    fn brief(&self, position: usize) -> Option<BriefTuple<'_>> {
         let skill = self.0.all().get(position)?;
-        let (description, is_hidden) = match skill.summary() {
-            Some(summary) => (Cow::Borrowed(summary.description), false),
-            None => {
-                let manifest = skill.make_manifest();
-                (Cow::Owned(manifest.description().to_owned()), manifest.disable_model_invocation())
-            }
+        let (description, is_hidden) = if let Some(summary) = skill.summary() {
+            (Cow::Borrowed(summary.description), false)
+        } else {
+            let manifest = skill.make_manifest();
+            (Cow::Owned(manifest.description().to_owned()), manifest.disable_model_invocation())
         };
         Some((skill.name(), description, is_hidden, skill.enabled(), skill.available(), skill.shadowed()))
     }

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::json;
 use skillcue::catalog::{Discovery, FileError, SkillDir, SkillFile};
-use skillcue::{Diagnostic, ErrorInfo as _, SkillRoot, Source};
+use skillcue::{Catalog, Diagnostic, ErrorInfo as _, SkillRoot, Source};
 use skillcue_exec::{RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions};
 use skillcue_format::{Code, FileKind, MAX_FILE, Node, Parsed, Value};
 
@@ -36,6 +36,8 @@ type FindingRow = (&'static str, String, Option<u32>, Option<u32>);
 struct FrontRow {
     path: PathBuf,
     raw: Option<Node<'static>>,
+    /// The place of the skill in the catalog of the search, if the catalog has its front matter.
+    skill: Option<usize>,
     findings: Vec<FindingRow>,
 }
 
@@ -47,7 +49,7 @@ type FrontTuple<'py> = (String, Option<Bound<'py, PyAny>>, Vec<FindingRow>);
 impl FrontRow {
     fn of(path: &Path, parsed: Parsed<'_>) -> FrontRow {
         let findings = parsed.diagnostics.iter().filter(|found| counts(found)).map(row).collect();
-        FrontRow { path: path.to_owned(), raw: parsed.raw.map(Node::into_owned), findings }
+        FrontRow { path: path.to_owned(), raw: parsed.raw.map(Node::into_owned), skill: None, findings }
     }
 
     fn into_tuple(self, py: Python<'_>) -> PyResult<FrontTuple<'_>> {
@@ -59,23 +61,27 @@ impl FrontRow {
 /// The skill files of one search, sorted by path. They become objects one by one, when they are asked for: all at once they
 /// would take several times the memory of what stays.
 #[pyclass(frozen, module = "skillcue._native")]
-pub(crate) struct NativeFronts(Vec<FrontRow>);
+pub(crate) struct NativeFronts {
+    catalog: Catalog,
+    rows: Vec<FrontRow>,
+}
 
 #[pymethods]
 impl NativeFronts {
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.rows.len()
     }
 
     /// Returns the path of a file, and the findings about it.
     fn place(&self, position: usize) -> Option<(Cow<'_, str>, Vec<FindingRow>)> {
-        self.0.get(position).map(|front| (front.path.to_string_lossy(), front.findings.clone()))
+        self.rows.get(position).map(|front| (front.path.to_string_lossy(), front.findings.clone()))
     }
 
     /// Returns the front matter of a file.
     fn raw<'py>(&self, py: Python<'py>, position: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let raw = self.0.get(position).and_then(|front| front.raw.as_ref());
-        raw.map(|node| object(py, node)).transpose()
+        let Some(row) = self.rows.get(position) else { return Ok(None) };
+        let listed = row.skill.and_then(|skill| self.catalog.all().get(skill)).and_then(|skill| skill.raw());
+        listed.as_ref().or(row.raw.as_ref()).map(|node| object(py, node)).transpose()
     }
 }
 
@@ -84,11 +90,11 @@ impl NativeFronts {
 #[pyfunction]
 #[pyo3(name = "compat_scan")]
 pub(crate) fn scan(py: Python<'_>, directory: PathBuf) -> (NativeFronts, Vec<SearchRow>) {
-    let (fronts, findings) = detached(py, || scan_directory(&directory));
-    (NativeFronts(fronts.into_values().collect()), findings)
+    let (catalog, fronts, findings) = detached(py, || scan_directory(&directory));
+    (NativeFronts { catalog, rows: fronts.into_values().collect() }, findings)
 }
 
-fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchRow>) {
+fn scan_directory(directory: &Path) -> (Catalog, BTreeMap<PathBuf, FrontRow>, Vec<SearchRow>) {
     let catalog = Discovery::new([SkillRoot::new(directory, Source::Inline)]).nested(true).run();
     let mut repaired: HashMap<&Path, Vec<FindingRow>> = HashMap::new();
     let mut search = Vec::new();
@@ -101,7 +107,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
         }
     }
     let mut fronts = BTreeMap::new();
-    for skill in catalog.all() {
+    for (position, skill) in catalog.all().iter().enumerate() {
         let yaml = skill.file() == SkillFile::Yaml;
         for place in skill.locations() {
             if yaml {
@@ -110,8 +116,8 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
                 continue;
             }
             let findings = repaired.get(place.path.as_path()).cloned().unwrap_or_default();
-            let raw = skill.raw().map(Node::into_owned);
-            fronts.insert(place.path.clone(), FrontRow { path: place.path, raw, findings });
+            let row = FrontRow { path: place.path.clone(), raw: None, skill: Some(position), findings };
+            fronts.insert(place.path, row);
         }
     }
     for invalid in catalog.invalid() {
@@ -121,6 +127,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
                 |_| FrontRow {
                     path: invalid.path.clone(),
                     raw: None,
+                    skill: None,
                     findings: invalid.diagnostics.iter().map(row).collect(),
                 },
                 |bytes| FrontRow::of(&invalid.path, Parsed::of(&bytes, FileKind::Markdown)),
@@ -128,7 +135,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
             fronts.insert(invalid.path.clone(), front);
         }
     }
-    (fronts, search)
+    (catalog, fronts, search)
 }
 
 fn add_file(fronts: &mut BTreeMap<PathBuf, FrontRow>, path: PathBuf) {
