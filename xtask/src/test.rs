@@ -39,9 +39,6 @@ const STEPS: [TestStep; 13] = [
     TestStep { name: "python", what: "the Python package: wheel, tests, types, frameworks", run: bindings::step },
 ];
 
-/// A step that runs only if it is named: the Python package is not finished (docs/python/README.md).
-const ONLY_BY_NAME: &str = "python";
-
 /// The steps to run, and how strictly.
 #[derive(Debug, PartialEq, Eq)]
 struct StepSelection<'a> {
@@ -57,11 +54,6 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
     let (mut passed, mut skipped) = (0, Vec::new());
     for step in STEPS.iter().filter(|step| choice.names.is_empty() || choice.names.contains(&step.name)) {
         println!("==> {}: {}", step.name, step.what);
-        if choice.names.is_empty() && step.name == ONLY_BY_NAME {
-            println!("==> {}: SKIPPED: not finished; `cargo xtask test {}` runs it", step.name, step.name);
-            skipped.push(step.name);
-            continue;
-        }
         let began = Instant::now();
         let outcome = match (step.run)() {
             Ok(StepOutcome::Skipped(why)) if !choice.offline => {

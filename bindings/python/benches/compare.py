@@ -1,4 +1,5 @@
-"""This package beside skillkit 0.4.0, in one run: `compare.py [COUNT...]`, 100 and 1,000 skills by default.
+"""This package, by its own interface and by skillkit's, beside skillkit 0.4.0, in one run: `compare.py [COUNT...]`, 100 and
+1,000 skills by default.
 
 Every figure is of a process of its own; of each measurement the best of several rounds, taken in turns, so that a noisy
 machine is as noisy for both. Ratios are what to look at. `disclose` is compared with the time that the library itself
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import json
 import logging
 import statistics
@@ -45,8 +47,13 @@ def once(work: Callable[[], Any]) -> float:
 def often(work: Callable[[], Any], count: int = 2_000) -> float:
     """Returns the seconds of one call of many: the best of batches."""
     gc.collect()
-    batches = [once(lambda: [work() for _ in range(count // 20)]) / (count // 20) for _ in range(20)]
-    return min(batches)
+
+    def batch() -> None:
+        # Results are not kept: a hundred of them would be counted as memory.
+        for _ in range(count // 20):
+            work()
+
+    return min(once(batch) / (count // 20) for _ in range(20))
 
 
 def resident() -> float:
@@ -57,11 +64,18 @@ def resident() -> float:
 
 def own(root: Path, count: int) -> dict[str, float]:
     """Measures this package."""
+    gc.collect()
+    before = resident()
     from skillcue import Skillcue
 
-    before = resident()
+    imported = resident()
     opened: list[Skillcue] = []
-    found = {"discover, first list": once(lambda: opened.append(Skillcue(root)) or opened[0].list())}
+
+    def discover() -> None:
+        opened.append(Skillcue(root))
+        assert all(skill.name and skill.description for skill in opened[0].list())
+
+    found = {"discover, first list": once(discover)}
     skills = opened[0]
     names = [f"skill-{number:05}" for number in range(count)]
     assert len(skills.list()) == count
@@ -72,7 +86,9 @@ def own(root: Path, count: int) -> dict[str, float]:
     async def many() -> None:
         await asyncio.gather(*(skills.aload(names[-1 - at % 50], "the report") for at in range(TASKS)))
 
-    found["memory"] = resident() - before
+    gc.collect()
+    found["memory, with the import"] = resident() - before
+    found["memory, after the import"] = resident() - imported
     asyncio.run(many())
     found["async invoke"] = min(once(lambda: asyncio.run(many())) for _ in range(5)) / TASKS
     messages = [f"I want report {number} changed, please" for number in range(200)]
@@ -90,26 +106,32 @@ def own(root: Path, count: int) -> dict[str, float]:
     return found
 
 
-def rival(root: Path, count: int) -> dict[str, float]:
-    """Measures skillkit."""
-    from skillkit import SkillManager
-
-    logging.disable(logging.WARNING)
+def rival(root: Path, count: int, module: str = "skillkit") -> dict[str, float]:
+    """Measures skillkit, or what has its interface."""
+    gc.collect()
     before = resident()
+    SkillManager: Any = importlib.import_module(module).SkillManager
+    imported = resident()
+    logging.disable(logging.WARNING)
     manager = SkillManager(project_skill_dir=root, anthropic_config_dir="", plugin_dirs=[])
-    found = {"discover, first list": once(lambda: manager.discover() or manager.list_skills())}
+
+    def discover() -> None:
+        manager.discover()
+        assert all(skill.name and skill.description for skill in manager.list_skills())
+
+    found = {"discover, first list": once(discover)}
     names = [f"skill-{number:05}" for number in range(count)]
     assert len(manager.list_skills()) == count
     found["list"] = often(manager.list_skills)
     found["first invoke"] = once(lambda: [manager.invoke_skill(name, "the report") for name in names]) / count
     found["cached invoke"] = often(lambda: manager.invoke_skill(names[-1], "the report"))
 
-    async def fresh() -> SkillManager:
+    async def fresh() -> Any:
         other = SkillManager(project_skill_dir=root, anthropic_config_dir="", plugin_dirs=[])
         await other.adiscover()
         return other
 
-    async def many(other: SkillManager) -> float:
+    async def many(other: Any) -> float:
         begin = time.perf_counter()
         await asyncio.gather(*(other.ainvoke_skill(names[-1 - at % 50], "the report") for at in range(TASKS)))
         return (time.perf_counter() - begin) / TASKS
@@ -119,7 +141,9 @@ def rival(root: Path, count: int) -> dict[str, float]:
         await many(other)
         return min([await many(other) for _ in range(5)])
 
-    found["memory"] = resident() - before
+    gc.collect()
+    found["memory, with the import"] = resident() - before
+    found["memory, after the import"] = resident() - imported
     found["async invoke"] = asyncio.run(twice())
     return found
 
@@ -137,7 +161,7 @@ def measured(kind: str, root: Path, count: int) -> dict[str, float]:
 
 def shown(value: float, name: str) -> str:
     """Returns a figure with its unit."""
-    if name == "memory":
+    if name.startswith("memory"):
         return f"{value:.1f} MiB"
     return f"{value * 1e3:.2f} ms" if value >= 1e-3 else f"{value * 1e6:.2f} µs"
 
@@ -148,21 +172,29 @@ def main(counts: list[int]) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             root = Path(scratch)
             write_tree(root, count)
-            rounds = [(measured("own", root, count), measured("rival", root, count)) for _ in range(ROUNDS)]
-        ours = {name: min(one[name] for one, _ in rounds) for name in rounds[0][0]}
-        theirs = {name: min(one[name] for _, one in rounds) for name in rounds[0][1]}
+            rounds = [[measured(kind, root, count) for kind in KINDS] for _ in range(ROUNDS)]
+        ours, compatible, theirs = (
+            {name: min(one[at][name] for one in rounds) for name in rounds[0][at]} for at in range(len(KINDS))
+        )
         print(f"\n{count} skills, the best of {ROUNDS} rounds\n")
-        print("| | skillcue | skillkit 0.4.0 | times |\n| --- | --- | --- | --- |")
+        print("| | skillkit 0.4.0 | skillcue | times | skillcue.compat.skillkit | times |")
+        print("| --- | --- | --- | --- | --- | --- |")
         for name, value in theirs.items():
-            print(f"| {name} | {shown(ours[name], name)} | {shown(value, name)} | {value / ours[name]:.1f} |")
+            both = (f"{shown(one[name], name)} | {value / one[name]:.1f}" for one in (ours, compatible))
+            print(f"| {name} | {shown(value, name)} | {' | '.join(both)} |")
         whole, inside = ours["disclose"], ours["disclose, inside of Rust"]
         print(f"\ndisclose: {whole * 1e6:.1f} µs, of which {inside * 1e6:.1f} µs in Rust: Python adds ", end="")
         print(f"{(whole - inside) * 1e6:.1f} µs")
 
 
+KINDS: dict[str, Callable[[Path, int], dict[str, float]]] = {
+    "own": own,
+    "compatible": lambda root, count: rival(root, count, "skillcue.compat.skillkit"),
+    "rival": rival,
+}
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        kinds = {"own": own, "rival": rival}
-        print(json.dumps(kinds[sys.argv[2]](Path(sys.argv[3]), int(sys.argv[4]))))
+        print(json.dumps(KINDS[sys.argv[2]](Path(sys.argv[3]), int(sys.argv[4]))))
     else:
         main([int(argument) for argument in sys.argv[1:]] or [100, 1000])

@@ -1,10 +1,10 @@
 //! `NativeCatalog`: one catalog, whose skills become objects once.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use serde::Serialize;
 use skillcue::{Catalog, Diagnostic, Skill};
 
@@ -14,6 +14,9 @@ use crate::value::to_python;
 /// A catalog, which never changes.
 #[pyclass(frozen, module = "skillcue._native")]
 pub(crate) struct NativeCatalog(Arc<Catalog>);
+
+/// Name and description; hidden from models, enabled, available, shadowed.
+type BriefTuple<'c> = (&'c str, Cow<'c, str>, bool, bool, bool, bool);
 
 #[derive(Serialize)]
 struct InvalidRow<'i> {
@@ -46,15 +49,20 @@ impl NativeCatalog {
         self.0.all().len()
     }
 
-    /// Returns the fields of every skill, in order.
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let out = PyList::empty(py);
-        for skill in self.0.all() {
-            out.append(row(py, skill)?)?;
-        }
-        Ok(out)
+    /// Returns the fields of one skill that programs look at for every skill, which costs less than all of them: name,
+    /// description, and whether it is hidden from models, enabled, available and shadowed.
+    fn brief(&self, position: usize) -> Option<BriefTuple<'_>> {
+        let skill = self.0.all().get(position)?;
+        let (description, is_hidden) = if let Some(summary) = skill.summary() {
+            (Cow::Borrowed(summary.description), false)
+        } else {
+            let manifest = skill.make_manifest();
+            (Cow::Owned(manifest.description().to_owned()), manifest.disable_model_invocation())
+        };
+        Some((skill.name(), description, is_hidden, skill.enabled(), skill.available(), skill.shadowed()))
     }
 
+    /// Returns the fields of one skill.
     fn row<'py>(&self, py: Python<'py>, position: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.0.all().get(position).map(|skill| row(py, skill)).transpose()
     }

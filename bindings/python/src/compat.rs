@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 makes the values that its functions get")]
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::json;
 use skillcue::catalog::{Discovery, FileError, SkillDir, SkillFile};
-use skillcue::{Diagnostic, ErrorInfo as _, SkillRoot, Source};
-use skillcue_exec::{Launcher, RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions};
+use skillcue::{Catalog, Diagnostic, ErrorInfo as _, SkillRoot, Source};
+use skillcue_exec::{RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions};
 use skillcue_format::{Code, FileKind, MAX_FILE, Node, Parsed, Value};
 
+use crate::launchers::launcher_for;
 use crate::pool::{detached, interruptible};
 
 /// The size of the largest file that `read_below` reads.
@@ -34,6 +36,8 @@ type FindingRow = (&'static str, String, Option<u32>, Option<u32>);
 struct FrontRow {
     path: PathBuf,
     raw: Option<Node<'static>>,
+    /// The place of the skill in the catalog of the search, if the catalog has its front matter.
+    skill: Option<usize>,
     findings: Vec<FindingRow>,
 }
 
@@ -45,7 +49,7 @@ type FrontTuple<'py> = (String, Option<Bound<'py, PyAny>>, Vec<FindingRow>);
 impl FrontRow {
     fn of(path: &Path, parsed: Parsed<'_>) -> FrontRow {
         let findings = parsed.diagnostics.iter().filter(|found| counts(found)).map(row).collect();
-        FrontRow { path: path.to_owned(), raw: parsed.raw.map(Node::into_owned), findings }
+        FrontRow { path: path.to_owned(), raw: parsed.raw.map(Node::into_owned), skill: None, findings }
     }
 
     fn into_tuple(self, py: Python<'_>) -> PyResult<FrontTuple<'_>> {
@@ -54,17 +58,43 @@ impl FrontRow {
     }
 }
 
-/// Returns the skill files below a directory, sorted by path, each as `(path, front matter, findings)`, and findings about
-/// the search as `(code, message, path)`. Skills in skills are found, too.
-#[pyfunction]
-#[pyo3(name = "compat_scan")]
-pub(crate) fn scan(py: Python<'_>, directory: PathBuf) -> PyResult<(Vec<FrontTuple<'_>>, Vec<SearchRow>)> {
-    let (fronts, findings) = detached(py, || scan_directory(&directory));
-    let fronts = fronts.into_values().map(|front| front.into_tuple(py)).collect::<PyResult<_>>()?;
-    Ok((fronts, findings))
+/// The skill files of one search, sorted by path. They become objects one by one, when they are asked for: all at once they
+/// would take several times the memory of what stays.
+#[pyclass(frozen, module = "skillcue._native")]
+pub(crate) struct NativeFronts {
+    catalog: Catalog,
+    rows: Vec<FrontRow>,
 }
 
-fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchRow>) {
+#[pymethods]
+impl NativeFronts {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns the path of a file, and the findings about it.
+    fn place(&self, position: usize) -> Option<(Cow<'_, str>, Vec<FindingRow>)> {
+        self.rows.get(position).map(|front| (front.path.to_string_lossy(), front.findings.clone()))
+    }
+
+    /// Returns the front matter of a file.
+    fn raw<'py>(&self, py: Python<'py>, position: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(row) = self.rows.get(position) else { return Ok(None) };
+        let listed = row.skill.and_then(|skill| self.catalog.all().get(skill)).and_then(|skill| skill.raw());
+        listed.as_ref().or(row.raw.as_ref()).map(|node| object(py, node)).transpose()
+    }
+}
+
+/// Returns the skill files below a directory, and findings about the search as `(code, message, path)`. Skills in skills are
+/// found, too.
+#[pyfunction]
+#[pyo3(name = "compat_scan")]
+pub(crate) fn scan(py: Python<'_>, directory: PathBuf) -> (NativeFronts, Vec<SearchRow>) {
+    let (catalog, fronts, findings) = detached(py, || scan_directory(&directory));
+    (NativeFronts { catalog, rows: fronts.into_values().collect() }, findings)
+}
+
+fn scan_directory(directory: &Path) -> (Catalog, BTreeMap<PathBuf, FrontRow>, Vec<SearchRow>) {
     let catalog = Discovery::new([SkillRoot::new(directory, Source::Inline)]).nested(true).run();
     let mut repaired: HashMap<&Path, Vec<FindingRow>> = HashMap::new();
     let mut search = Vec::new();
@@ -77,7 +107,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
         }
     }
     let mut fronts = BTreeMap::new();
-    for skill in catalog.all() {
+    for (position, skill) in catalog.all().iter().enumerate() {
         let yaml = skill.file() == SkillFile::Yaml;
         for place in skill.locations() {
             if yaml {
@@ -86,8 +116,8 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
                 continue;
             }
             let findings = repaired.get(place.path.as_path()).cloned().unwrap_or_default();
-            let raw = skill.raw().map(Node::into_owned);
-            fronts.insert(place.path.clone(), FrontRow { path: place.path, raw, findings });
+            let row = FrontRow { path: place.path.clone(), raw: None, skill: Some(position), findings };
+            fronts.insert(place.path, row);
         }
     }
     for invalid in catalog.invalid() {
@@ -97,6 +127,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
                 |_| FrontRow {
                     path: invalid.path.clone(),
                     raw: None,
+                    skill: None,
                     findings: invalid.diagnostics.iter().map(row).collect(),
                 },
                 |bytes| FrontRow::of(&invalid.path, Parsed::of(&bytes, FileKind::Markdown)),
@@ -104,7 +135,7 @@ fn scan_directory(directory: &Path) -> (BTreeMap<PathBuf, FrontRow>, Vec<SearchR
             fronts.insert(invalid.path.clone(), front);
         }
     }
-    (fronts, search)
+    (catalog, fronts, search)
 }
 
 fn add_file(fronts: &mut BTreeMap<PathBuf, FrontRow>, path: PathBuf) {
@@ -202,7 +233,7 @@ pub(crate) fn run_script(
     // A time that cannot be represented is longer than any script runs.
     limits.timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
     let options = RunnerOptions { path, environment, limits, concurrent: usize::MAX, ..RunnerOptions::default() };
-    let runner = Runner::new(Launcher::new(helper), options);
+    let runner = Runner::new(launcher_for(&helper), options);
     let cancelled = Arc::new(AtomicBool::new(false));
     let is_cancelled = Arc::clone(&cancelled);
     let outcome = interruptible(py, &cancelled, move || {

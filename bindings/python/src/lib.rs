@@ -8,6 +8,7 @@ mod compat;
 mod consent;
 mod failure;
 mod files;
+mod launchers;
 mod open;
 mod pool;
 mod programs;
@@ -37,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(programs::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(programs::run_script_in, module)?)?;
     module.add_function(wrap_pyfunction!(programs::scripts_in, module)?)?;
+    module.add_function(wrap_pyfunction!(launchers::end_helper, module)?)?;
     module.add_function(wrap_pyfunction!(files::read_in, module)?)?;
     module.add_function(wrap_pyfunction!(files::files_in, module)?)?;
     module.add_function(wrap_pyfunction!(files::parse, module)?)?;

@@ -14,10 +14,11 @@ use skillcue::consent::Scope;
 use skillcue::format::FileKind;
 use skillcue::tools::{Call, ToolContext, ToolOutput};
 use skillcue::{Manifest, Session};
-use skillcue_exec::{Launcher, RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions, Stream, scripts};
+use skillcue_exec::{RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions, Stream, scripts};
 use skillcue_format::{MAX_FILE, Parsed};
 
 use crate::failure::Failure;
+use crate::launchers::launcher_for;
 use crate::pool::{detached, interruptible};
 use crate::rows::{RunRow, ToolRow};
 use crate::skills::NativeSkills;
@@ -294,7 +295,7 @@ impl DirectoryRunner {
         }
         limits.output = self.max_output.unwrap_or(limits.output);
         let path = self.variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
-        let launcher = Launcher::new(self.helper).allow_unsandboxed(self.unsandboxed);
+        let launcher = launcher_for(&self.helper).allow_unsandboxed(self.unsandboxed);
         let options =
             RunnerOptions { path: path.unwrap_or(usual.path.clone()), environment: self.variables, limits, ..usual };
         Runner::new(launcher, options)

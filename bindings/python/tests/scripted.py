@@ -1,4 +1,4 @@
-"""A model server on loopback: real HTTP, the wire format of OpenAI's chat completions, answers from a script."""
+"""A model server on loopback: real HTTP, the wire formats of OpenAI, Anthropic and Gemini, answers from a script."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Reply = str | list[tuple[str, dict[str, Any]]]
-"""A text, or calls of tools."""
+from wires import Reply, text_of, wire_of
+
+__all__ = ["Reply", "Scripted", "last_is_tool", "last_user", "serving", "text_of"]
 
 
 @dataclass
 class Scripted:
-    """The server: its address, and the requests that it received."""
+    """The server: its address, and the requests that it received, all in the form of OpenAI's chat completions."""
 
     url: str
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -35,38 +36,6 @@ class Scripted:
         return [tool["function"]["name"] for tool in self.requests[at].get("tools", ())]
 
 
-def text_of(message: dict[str, Any]) -> str:
-    """Returns the text of a message."""
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content)
-
-
-def completion(reply: Reply, number: int) -> dict[str, Any]:
-    """Returns a reply as a chat completion."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply if isinstance(reply, str) else None}
-    if not isinstance(reply, str):
-        message["tool_calls"] = [
-            {
-                "id": f"call_{number}_{at}",
-                "type": "function",
-                "function": {"name": name, "arguments": json.dumps(arguments)},
-            }
-            for at, (name, arguments) in enumerate(reply)
-        ]
-    return {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "scripted",
-        "choices": [
-            {"index": 0, "message": message, "finish_reason": "stop" if isinstance(reply, str) else "tool_calls"}
-        ],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }
-
-
 @contextmanager
 def serving(script: Callable[[dict[str, Any]], Reply]) -> Iterator[Scripted]:
     """Serves until the end of the block. A conversation that the real server would refuse is answered with 400."""
@@ -74,16 +43,19 @@ def serving(script: Callable[[dict[str, Any]], Reply]) -> Iterator[Scripted]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            wire = wire_of(self.path)
+            request = wire.request(body)
             problem = refusal(request)
             if problem is None:
                 scripted.requests.append(request)
-                status, body = 200, completion(script(request), len(scripted.requests))
+                status = 200
+                kind, data = wire.answer(script(request), len(scripted.requests), body)
             else:
-                status, body = 400, {"error": {"message": problem, "type": "invalid_request_error"}}
-            data = json.dumps(body).encode()
+                status, kind = 400, "application/json"
+                data = json.dumps({"error": {"message": problem, "type": "invalid_request_error"}}).encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

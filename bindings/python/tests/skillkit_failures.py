@@ -13,7 +13,11 @@ class AllowedFailure:
     always: bool = True
 
 
-_MEASURES_TIME = AllowedFailure("it measures time, and the machine may be busy", always=False)
+# A script ends 4 to 16 ms after its time, and 17 to 72 ms with eight processes that compute on two cores; the limit of the
+# tests is 500 ms. The kill reaches all processes at once, and nothing waits for pipes: `leaves_a_daemon_when_it_is_killed` and
+# `a_process_that_has_left_the_group_with_the_pipes_is_not_waited_for` in `skillcue-exec` are about that. What is left is the
+# start of Python, 60 to 80 ms, where the tests allow 100.
+_MEASURES_TIME = AllowedFailure("it compares a time with a fixed limit, and the machine may be busy", always=False)
 
 ALLOWED: dict[str, AllowedFailure] = {
     "tests.test_performance::test_cache_effectiveness_no_repeated_file_reads": AllowedFailure(

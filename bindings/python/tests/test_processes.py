@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import write_many, write_skill
+from trees import write_many, write_skill
 
-from skillcue import Session, Skillcue
+from skillcue import Session, Skillcue, run_script_in
 
 
 @contextmanager
@@ -100,6 +100,26 @@ def test_a_forked_child_runs_scripts(skills: Skillcue) -> None:
     assert skills.run_script("pdf", "count.py").success
     assert forked(lambda: skills.run_script("pdf", "count.py").success) == "True"
     assert skills.run_script("pdf", "count.py").success, "the child did not end the parent's helper"
+
+
+def test_a_forked_child_has_a_helper_of_its_own(tree: Path) -> None:
+    def run() -> bool:
+        return run_script_in(tree / "pdf", "count.py").success
+
+    def helpers() -> set[str]:
+        # A child belongs to the thread that started it, or to another if that has ended.
+        texts = (it.read_text() for it in Path("/proc/self/task").glob("*/children"))
+        found = (child for text in texts for child in text.split())
+        return {child for child in found if b"skillcue" in Path(f"/proc/{child}/cmdline").read_bytes()}
+
+    assert run()
+    before = helpers()
+    assert before
+    assert run()
+    assert helpers() == before, "one helper serves all runs"
+    assert forked(lambda: [run(), run()]) == "[True, True]"
+    assert run()
+    assert helpers() == before, "the child did not end the parent's helper"
 
 
 def test_a_forked_child_awaits(skills: Skillcue) -> None:

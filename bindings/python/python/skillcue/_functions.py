@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -15,6 +16,8 @@ from ._results import Report, RunResult, Script
 from ._types import Counter, Diagnostic, FileListing, ParsedSkill
 
 StrPath: TypeAlias = Union[str, "os.PathLike[str]"]
+
+atexit.register(_native.end_helper)
 
 
 def program() -> Path:

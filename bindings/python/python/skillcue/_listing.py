@@ -21,7 +21,7 @@ class Listing:
     def all(self) -> tuple[Skill, ...]:
         """Returns all skills, disabled and shadowed ones too."""
         if self._all is None:
-            self._all = tuple(Skill._of(row) for row in self.native.rows())
+            self._all = tuple(Skill._listed(self.native, position) for position in range(len(self.native)))
         return self._all
 
     def usable(self) -> tuple[Skill, ...]:

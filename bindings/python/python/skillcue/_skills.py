@@ -230,6 +230,12 @@ class Skillcue:
             tuple(Diagnostic._of(found) for found in findings),
         )
 
+    def front_matter(self, name: str) -> dict[str, Any]:
+        """Returns the front matter of a skill as it was written, also the fields that have no attribute of their own."""
+        listing = self._listing()
+        raw: Any = listing.native.raw(listing.get(name)[0])
+        return raw if isinstance(raw, dict) else {}
+
     @property
     def generation(self) -> str:
         """An id of all metadata: it changes if and only if some skill's metadata does."""

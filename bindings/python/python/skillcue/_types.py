@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._lazy import LazyTuple
+
+if TYPE_CHECKING:
+    from ._native import NativeCatalog
 
 __all__ = [
     "Diagnostic",
@@ -100,8 +103,35 @@ class Triggers(_Result):
         return bool(self.keywords or self.verbs or self.patterns or self.files or self.languages)
 
 
+_NO_TRIGGERS = Triggers()
+_BRIEF = ("name", "description", "disable_model_invocation", "enabled", "available", "shadowed")
+# The words for sources, of which there are few.
+_SHARED: dict[str, str] = {}
+
+
+class _Listed(_Result):
+    """An object of a catalog, most of whose fields are empty until one of them is looked at: there may be very many."""
+
+    __slots__ = ("_catalog", "_position")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Called for what is not there, and so for a field that is still empty.
+            if name.startswith("_") or name not in self.__slots__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            catalog = self._catalog
+            if catalog is not None:
+                whole = type(self)._of(catalog.row(self._position))
+                for field in fields(self):
+                    object.__setattr__(self, field.name, getattr(whole, field.name))
+                # Last: another thread that finds it gone finds the fields.
+                object.__setattr__(self, "_catalog", None)
+            return object.__getattribute__(self, name)
+
+
 @dataclass(frozen=True, slots=True)
-class Skill(_Result):
+class Skill(_Listed):
     """Level 1 of a skill: its metadata. No body was read for it."""
 
     name: str
@@ -133,16 +163,30 @@ class Skill(_Result):
     tokens: int
 
     @classmethod
+    def _listed(cls, catalog: NativeCatalog, position: int) -> Skill:
+        """Returns a skill with the fields that programs look at for every skill."""
+        brief = catalog.brief(position)
+        assert brief is not None, "a catalog does not change"
+        skill, put = object.__new__(cls), object.__setattr__
+        put(skill, "_catalog", catalog)
+        put(skill, "_position", position)
+        for name, value in zip(_BRIEF, brief, strict=True):
+            put(skill, name, value)
+        return skill
+
+    @classmethod
     def _of(cls, row: dict[str, Any]) -> Skill:
+        name, description, brief, source = row["name"], row["description"], row["brief_description"], row["source"]
         return cls(
-            row["name"],
-            row["description"],
-            row["brief_description"],
+            name,
+            description,
+            # Most texts are equal to another one, and there may be very many skills.
+            description if brief == description else brief,
             row["version"],
-            row["source"],
+            _SHARED.setdefault(source, source),
             row["plugin"],
             row["server"],
-            row["id"],
+            name if row["id"] == name else row["id"],
             Path(row["dir"]),
             Path(row["path"]),
             row["enabled"],
@@ -160,7 +204,7 @@ class Skill(_Result):
             row["priority"],
             row["disable_model_invocation"],
             row["user_invocable"],
-            Triggers._of(row["triggers"]),
+            Triggers._of(row["triggers"]) if any(row["triggers"].values()) else _NO_TRIGGERS,
             row["tokens"],
         )
 

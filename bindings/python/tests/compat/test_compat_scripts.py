@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,33 @@ def test_a_timeout_is_exit_code_124(scripts: Scripts) -> None:
     scripts.write("scripts/slow.sh", "echo begun\nsleep 60\n")
     result = scripts.run("slow", timeout=1)
     assert (result.exit_code, result.timeout, result.stdout) == (124, True, "begun\n")
+
+
+def test_a_timeout_ends_what_a_script_has_started(scripts: Scripts, tmp_path: Path) -> None:
+    # The child of the script holds its pipes, and would hold up a caller that waits for their end.
+    scripts.write("scripts/slow.sh", f"echo begun\nsh -c 'echo $$ > {tmp_path}/child; exec sleep 600' &\nwait\n")
+    for options in ({}, {"sandbox": False}):
+        result = scripts.run("slow", timeout=1, **options)
+        assert (result.exit_code, result.timeout, result.stdout) == (124, True, "begun\n"), options
+    assert not is_running(int((tmp_path / "child").read_text()))
+
+
+def test_a_process_that_leaves_its_group_does_not_hold_up_a_timeout(scripts: Scripts, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    scripts.write("scripts/slow.sh", f"echo begun\nsetsid sh -c 'echo $$ > {child}; exec sleep 600' &\nsleep 600\n")
+    result = scripts.run("slow", timeout=1, sandbox=False)
+    left = int(child.read_text())
+    assert is_running(left), "it was not waited for"
+    os.kill(left, signal.SIGKILL)
+    assert (result.exit_code, result.stdout) == (124, "begun\n")
+
+
+def is_running(process: int) -> bool:
+    """Returns whether a process has not ended. One that waits to be reaped has."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_signal_has_its_name(scripts: Scripts) -> None:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import write_many
 from scripted import Reply, Scripted, last_is_tool, serving
+from trees import write_many
 
 pytest.importorskip("agent_framework")
 pytest.importorskip("agent_framework_openai")
 
-from agent_framework import Agent, AgentSession, Message
+from agent_framework import (
+    Agent,
+    AgentSession,
+    InlineSkill,
+    Message,
+    SkillFrontmatter,
+    SkillsProvider,
+    SkillsSourceContext,
+)
 from agent_framework_openai import OpenAIChatCompletionClient
 
 from skillcue.integrations.agent_framework import (
     SkillContextProvider,
     SkillcueContextProvider,
+    SkillcueSkillsSource,
     SkillDocumentationIndex,
 )
 
@@ -126,4 +136,77 @@ def test_an_index_of_skills_on_disk(tmp_path: Path) -> None:
         assert "Body 3" in server.system()
 
     with serving(lambda request: "fine") as server:
+        asyncio.run(main(server))
+
+
+def test_the_framework_lists_our_skills(tree: Path, skill_at: Callable[..., Path]) -> None:
+    def script(request: dict[str, Any]) -> Reply:
+        answers = sum(message["role"] == "tool" for message in request["messages"])
+        calls: list[Reply] = [
+            [("load_skill", {"skill_name": "pdf"})],
+            [
+                ("read_skill_resource", {"skill_name": "pdf", "resource_name": "reference.md"}),
+                ("read_skill_resource", {"skill_name": "pdf", "resource_name": "../greeter/SKILL.md"}),
+                ("run_skill_script", {"skill_name": "pdf", "script_name": "scripts/count.py", "args": ["a", "b"]}),
+            ],
+        ]
+        return {0: calls[0], 1: calls[1]}.get(answers, "done")
+
+    async def main(server: Scripted) -> None:
+        made = agent(
+            server,
+            SkillsProvider(
+                SkillcueSkillsSource(tree),
+                disable_load_skill_approval=True,
+                disable_read_skill_resource_approval=True,
+                disable_run_skill_script_approval=True,
+            ),
+        )
+        assert (await made.run("Help me")).text == "done"
+        assert "<name>greeter</name>" in server.system() and "<name>hidden</name>" not in server.system()
+        results = [str(it["content"]) for it in server.requests[-1]["messages"] if it["role"] == "tool"]
+        assert "Use pdftotext" in results[0] and "<file>scripts/count.py</file>" in results[0]
+        assert "# Reference" in results[1]
+        assert 'code="security"' in results[2] and "Greet" not in results[2]
+        assert '"words": ["a", "b"]' in results[3], results[3]
+        skill_at("later", "---\nname: later\ndescription: Came later.\nmetadata:\n  tier: gold\n---\nLater.\n")
+        await made.run("Help me again")
+        assert "<name>later</name>" in server.system(), "each run looks again"
+
+    with serving(script) as server:
+        asyncio.run(main(server))
+
+
+def test_front_matter_reaches_the_filters_of_the_framework(tree: Path, skill_at: Callable[..., Path]) -> None:
+    skill_at("gold", "---\nname: gold\ndescription: Shines.\nmetadata:\n  tier: gold\n  level: 3\n---\nGold.\n")
+    skill_at("long", f"---\nname: long\ndescription: {'word ' * 300}\n---\nBody.\n")
+
+    async def main(server: Scripted) -> None:
+        source = SkillcueSkillsSource(tree)
+        context = SkillsSourceContext(agent=agent(server, SkillsProvider(source)))
+        found = {skill.frontmatter.name: skill.frontmatter for skill in await source.get_skills(context)}
+        assert sorted(found) == ["gold", "greeter", "long", "pdf"]
+        assert found["gold"].metadata == {"tier": "gold", "level": "3"}
+        assert found["pdf"].allowed_tools == "Read Bash(pdftotext:*)"
+        assert len(found["long"].description) <= 1024
+
+    with serving(lambda request: "fine") as server:
+        asyncio.run(main(server))
+
+
+def test_the_tools_of_both_providers_have_names_of_their_own(tree: Path) -> None:
+    def script(request: dict[str, Any]) -> Reply:
+        return "done" if last_is_tool(request) else [("skillcue_load_skill", {"skill_id": "pdf"})]
+
+    async def main(server: Scripted) -> None:
+        client = OpenAIChatCompletionClient(model="scripted", base_url=server.url, api_key="none")
+        own = InlineSkill(frontmatter=SkillFrontmatter(name="own", description="Is its own."), instructions="Own.")
+        for order in (1, -1):
+            providers = [SkillcueContextProvider(tree), SkillsProvider([own])][::order]
+            made = Agent(client, context_providers=providers)
+            assert (await made.run("Help me")).text == "done"
+            assert {"load_skill", "skillcue_load_skill", "skillcue_search_skills"} <= set(server.tools())
+            assert "Use pdftotext" in server.everything()
+
+    with serving(script) as server:
         asyncio.run(main(server))

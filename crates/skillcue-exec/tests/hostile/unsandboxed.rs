@@ -103,6 +103,20 @@ fn killing_reaches_the_whole_group_even_those_that_ignore_a_signal() {
     assert!(!is_there(&other));
 }
 
+// A caller that waited for the end of the pipes would wait for the process that holds them, long after the script's time.
+#[test]
+fn a_process_that_has_left_the_group_with_the_pipes_is_not_waited_for() {
+    let case = Case::new("left", Mode::All);
+    case.script("probe.sh", "#!/bin/sh\nsetsid sleep 1000 &\necho $!\nexec sleep 1000\n");
+    let (dir, manifest) = (case.dir(), case.manifest());
+    let limits = case.with(|limits| limits.timeout = Duration::from_secs(2));
+    let runner = Runner::new(launcher().allow_unsandboxed(true), RunnerOptions { limits, ..RunnerOptions::default() });
+    let error = runner.run(&RunRequest::new(&dir, &manifest, "probe.sh")).unwrap_err();
+    let left = error.result().unwrap().stdout_text().trim().to_owned();
+    assert_eq!((error.code(), is_there(&left)), ("timeout", true));
+    assert!(std::process::Command::new("/bin/kill").args(["-KILL", &left]).status().unwrap().success());
+}
+
 #[test]
 fn a_host_that_is_gone_takes_its_job_with_it() {
     let mut child = start("echo $$; exec sleep 1000");

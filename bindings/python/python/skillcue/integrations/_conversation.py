@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._skills import Session, Skillcue
+from .._functions import StrPath
 from .._results import Disclosure
+from .._skills import Session, Skillcue
 
 SEPARATOR = "\n\n---\n\n"
 """Between a skill's text and the user's own words, so that a model sees where those begin."""
+
+
+class OneConversation:
+    """The skills of one conversation, and its session."""
+
+    def __init__(self, skills: Skillcue | StrPath, *, session: Session | None = None, **options: Any) -> None:
+        """Opens the skills.
+
+        :param skills: The skills, or the directory where they are.
+        :param session: The session of an earlier conversation, to go on with it.
+        :param options: Those of :class:`skillcue.Skillcue`, if ``skills`` is a directory.
+        """
+        self.skills = skills if isinstance(skills, Skillcue) else Skillcue(skills, **options)
+        self.session: Session = {} if session is None else session
 
 
 def apart(text: str, message: str) -> str:
@@ -27,6 +42,11 @@ def injected(session: Mapping[str, Any]) -> list[str]:
 def shown_names(shown: Disclosure) -> list[str]:
     """Returns the skills whose bodies a disclosure shows."""
     return [skill.name for skill in shown.skills if skill.decision in ("included", "shortened")]
+
+
+def has_news(shown: Disclosure) -> bool:
+    """Returns whether a disclosure has more than references to what the conversation shows already."""
+    return not shown.skills or any(not (skill.why or "").startswith("in this conversation") for skill in shown.skills)
 
 
 def forget(session: Session, names: Iterable[str]) -> None:
@@ -48,3 +68,8 @@ def merged(left: Session | None, right: Session | None) -> Session:
             skills[skill["address"]] = skill
     newest = right if right.get("turn", 0) >= left.get("turn", 0) else left
     return {**newest, "skills": list(skills.values())}
+
+
+def shortened(text: str, most: int) -> str:
+    """Returns a text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

@@ -4,7 +4,8 @@
 >>> agent = Agent(client, context_providers=[SkillcueContextProvider("./skills")])  # doctest: +SKIP
 
 :class:`SkillContextProvider` and :class:`SkillDocumentationIndex` are for programs that collect their skills themselves:
-an index of documentation, and a provider over it with ``invoking()``.
+an index of documentation, and a provider over it with ``invoking()``. :class:`SkillcueSkillsSource` is for the framework's
+own ``SkillsProvider``.
 """
 
 from __future__ import annotations
@@ -18,14 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_framework import ContextProvider, FunctionTool, Message
+from agent_framework import ContextProvider, FunctionTool, Message, SkillsProvider
 
 from .._functions import StrPath
 from .._skills import Session, Skillcue
 from .._results import Tool
 from ._conversation import forget, injected
+from ._framework_skills import SkillcueSkillsSource
 
-__all__ = ["Context", "SkillContextProvider", "SkillDocumentation", "SkillDocumentationIndex", "SkillcueContextProvider"]
+__all__ = [
+    "Context",
+    "SkillContextProvider",
+    "SkillDocumentation",
+    "SkillDocumentationIndex",
+    "SkillcueContextProvider",
+    "SkillcueSkillsSource",
+]
 
 
 class SkillcueContextProvider(ContextProvider):
@@ -64,18 +73,22 @@ class SkillcueContextProvider(ContextProvider):
                     context.extend_instructions(self.source_id, text)
         if self._offers_tools:
             tools = await self.skills.atools(session=memory)
-            context.extend_tools(self.source_id, [self._function(tool, memory) for tool in tools])
+            # The framework's own provider of skills has tools of the same names, and two of one name are an error.
+            beside = any(isinstance(other, SkillsProvider) for other in getattr(agent, "context_providers", None) or ())
+            prefix = f"{self.source_id}_" if beside else ""
+            context.extend_tools(self.source_id, [self._function(tool, prefix, memory) for tool in tools])
 
     async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
         """Records that the instructions of this run are gone."""
         memory: Session = state.setdefault("session", {})
         forget(memory, injected(memory))
 
-    def _function(self, tool: Tool, memory: Session) -> FunctionTool:
+    def _function(self, tool: Tool, prefix: str, memory: Session) -> FunctionTool:
         async def call(**arguments: Any) -> str:
             return (await self.skills.acall_tool(tool.name, arguments, session=memory)).text
 
-        return FunctionTool(name=tool.name, description=tool.description, func=call, input_model=tool.input_schema)
+        name = f"{prefix}{tool.name}"
+        return FunctionTool(name=name, description=tool.description, func=call, input_model=tool.input_schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,25 +13,14 @@ from typing import Any
 
 from agents import Agent, FunctionTool, RunContextWrapper, Tool
 
-from .._functions import StrPath
 from .._results import Tool as SkillTool
-from .._skills import Session, Skillcue
+from ._conversation import OneConversation
 
 __all__ = ["SkillcueSkills"]
 
 
-class SkillcueSkills:
+class SkillcueSkills(OneConversation):
     """The skills of an agent. One object is one conversation: its session remembers what the model has loaded."""
-
-    def __init__(self, skills: Skillcue | StrPath, *, session: Session | None = None, **options: Any) -> None:
-        """Opens the skills.
-
-        :param skills: The skills, or the directory where they are.
-        :param session: The session of an earlier conversation, to go on with it.
-        :param options: Those of :class:`skillcue.Skillcue`, if ``skills`` is a directory.
-        """
-        self.skills = skills if isinstance(skills, Skillcue) else Skillcue(skills, **options)
-        self.session: Session = {} if session is None else session
 
     def instructions(self, base: str = "") -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
         """Returns a function for ``Agent(instructions=…)``: what fits the user's message comes behind ``base``."""

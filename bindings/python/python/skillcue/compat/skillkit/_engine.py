@@ -22,17 +22,28 @@ class Finding(NamedTuple):
     path: str = ""
 
 
-class FrontMatter(NamedTuple):
+class FrontMatter:
     """A skill file's front matter as it was written, and the findings that matter."""
 
-    path: str
-    raw: Any
-    findings: list[Finding]
+    __slots__ = ("_fronts", "_raw", "findings", "path")
+
+    def __init__(self, path: str, raw: Any, findings: list[Finding], fronts: _native.NativeFronts | None = None) -> None:
+        """Takes what was read, or the place of a file in a search, whose front matter is then made when it is asked for."""
+        self.path = path
+        self.findings = findings
+        self._raw = raw
+        self._fronts = fronts
+
+    @property
+    def raw(self) -> Any:
+        """The front matter."""
+        return self._raw if self._fronts is None else self._fronts.raw(self._raw)
 
     @property
     def fields(self) -> dict[str, Any] | None:
         """The fields; None, if it is no mapping or could not be read. An empty front matter is no mapping."""
-        return self.raw if isinstance(self.raw, dict) else None
+        raw = self.raw
+        return raw if isinstance(raw, dict) else None
 
     @property
     def kind(self) -> str:
@@ -71,13 +82,12 @@ _LIMITS = frozenset({"timeout", "output_truncated", "memory", "processes", "disk
 def scan(directory: Path) -> tuple[list[FrontMatter], list[Finding]]:
     """Returns the skill files below a directory, sorted by path, and findings about the search."""
     fronts, findings = _native.compat_scan(directory.absolute())
-    return (
-        [
-            FrontMatter(path, raw, [Finding(*found) for found in about] if about else [])
-            for path, raw, about in fronts
-        ],
-        [Finding(code, message, path=path) for code, message, path in findings],
-    )
+    found: list[FrontMatter] = []
+    for position in range(len(fronts)):
+        place = fronts.place(position)
+        if place is not None:
+            found.append(FrontMatter(place[0], position, [Finding(*it) for it in place[1]], fronts))
+    return found, [Finding(code, message, path=path) for code, message, path in findings]
 
 
 def parse(path: Path) -> FrontMatter:

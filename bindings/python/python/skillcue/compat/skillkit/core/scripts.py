@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import logging
@@ -51,6 +52,8 @@ ScriptList = list[ScriptMetadata]
 
 _MAX_JSON = 10_000_000
 _MAX_LOGGED_ARGUMENTS = 256
+# Seconds that a script which was killed has to close its pipes.
+_MAX_GOODBYE = 1.0
 
 
 class ScriptExecutor:
@@ -244,28 +247,29 @@ class ScriptExecutor:
         env: ScriptEnvironment,
         skill_base_dir: Path,
     ) -> tuple[int, str, str, str | None, int | None]:
-        """Runs the script without a sandbox."""
-        try:
-            done = subprocess.run(
-                [interpreter, str(script_path)],
-                input=arguments_json.encode("utf-8"),
-                capture_output=True,
-                timeout=self.timeout,
-                cwd=str(skill_base_dir),
-                check=False,
-                env=env,
-            )
-        except subprocess.TimeoutExpired as late:
-            self._log_timeout(script_path)
-            stdout = (late.stdout or b"").decode("utf-8", "replace")
-            stderr = (late.stderr or b"").decode("utf-8", "replace")
-            return 124, stdout, f"{stderr}\nTimeout", None, None
-        stdout = done.stdout.decode("utf-8", "replace")
-        stderr = done.stderr.decode("utf-8", "replace")
-        if done.returncode < 0:
-            number = -done.returncode
-            return done.returncode, stdout, stderr, _signal_name(number), number
-        return done.returncode, stdout, stderr, None, None
+        """Runs the script without a sandbox, in a process group of its own, which ends with its time."""
+        with subprocess.Popen(
+            [interpreter, str(script_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=str(skill_base_dir),
+            env=env,
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = process.communicate(arguments_json.encode("utf-8"), timeout=self.timeout)
+            except subprocess.TimeoutExpired:
+                self._log_timeout(script_path)
+                out, err = _end(process)
+                return 124, out.decode("utf-8", "replace"), f"{err.decode('utf-8', 'replace')}\nTimeout", None, None
+            except BaseException:
+                _end(process)
+                raise
+        stdout, stderr, code = out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), process.returncode
+        if code < 0:
+            return code, stdout, stderr, _signal_name(-code), -code
+        return code, stdout, stderr, None, None
 
     def _log_timeout(self, script_path: Path) -> None:
         logger.warning(
@@ -318,6 +322,21 @@ class ScriptExecutor:
             logger.warning(f"Script stdout truncated: {path.name}")
         if result.stderr_truncated:
             logger.warning(f"Script stderr truncated: {path.name}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Kills a script and what it has started, and returns its output so far. `subprocess.run` kills the script alone, and
+    waits until the last of its children has closed the pipes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signals.SIGKILL)
+    try:
+        return process.communicate(timeout=_MAX_GOODBYE)
+    except subprocess.TimeoutExpired as late:
+        # A process that has left the group holds the pipes; it is not waited for.
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        return late.stdout or b"", late.stderr or b""
 
 
 def _signal_name(number: int) -> str:
