@@ -18,6 +18,8 @@ pub(crate) struct SkillsState {
     pub(crate) disclosure: Option<Disclosure>,
     /// The files that counted in the last turn.
     pub(crate) files: WorkFiles,
+    /// The id of the conversation, for events of use.
+    pub(crate) conversation: String,
 }
 
 impl SkillsState {
@@ -52,7 +54,7 @@ impl SkillsProvider {
         // A disclosure of an earlier turn must not be taken for this one's, if this one fails.
         state.disclosure = None;
         state.files = WorkFiles::default();
-        let mut session = state.session.clone();
+        let (mut session, conversation) = (state.session.clone(), state.conversation.clone());
         let (skills, text, work_dir) = (Arc::clone(&self.skills), text.clone(), self.work_dir.clone());
         // Bodies are read from disk, and git may be asked what has changed.
         let disclose = move || {
@@ -60,7 +62,7 @@ impl SkillsProvider {
             // Parts of a project have skills of their own.
             skills.touch(files.named.iter().map(Path::new));
             // A file that has changed says what is worked on, not what this message asks for.
-            let request = Request::new(&text).files(&files.named).nearby(&files.changed);
+            let request = Request::new(&text).files(&files.named).nearby(&files.changed).conversation(&conversation);
             let disclosure = skills.disclose(request.session(&mut session));
             (session, disclosure, files)
         };
@@ -70,7 +72,7 @@ impl SkillsProvider {
             turn: disclosure.turn.clone(),
             part: Some(RequestPart::SkillsTurn),
         };
-        *state = SkillsState { session, disclosure: Some(disclosure), files };
+        (state.session, state.disclosure, state.files) = (session, Some(disclosure), files);
         Ok(context)
     }
 }

@@ -51,6 +51,7 @@ use skillcue_format::{Code, Diagnostic, Span};
 pub use borrowed::{SkillText, borrowed_descriptions};
 pub use rules::RULES;
 pub use sarif::sarif;
+pub use show::mask_secrets;
 
 /// The severity of a finding of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

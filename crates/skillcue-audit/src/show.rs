@@ -50,6 +50,18 @@ pub(super) fn text(text: &str, cut: bool) -> String {
     written(&String::from_utf8_lossy(&masked(bytes, 0, bytes.len(), (false, cut)).0))
 }
 
+/// Returns a text with every key and token in it masked but for its first characters, by the patterns of this crate.
+///
+/// ```
+/// let masked = skillcue_audit::mask_secrets("use ghp_0123456789abcdefghijABCDEFGHIJ012345 here");
+/// assert_eq!(masked, "use ghp_… here");
+/// ```
+pub fn mask_secrets(text: &str) -> String {
+    let mut masked = text.to_owned();
+    finished(&mut masked);
+    masked
+}
+
 /// Masks secrets in a finished message or excerpt.
 pub(super) fn finished(text: &mut String) {
     let (masked, _) = masked(text.as_bytes(), 0, text.len(), (false, false));

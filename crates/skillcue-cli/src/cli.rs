@@ -171,6 +171,8 @@ pub(crate) enum Command {
     Prompt(commands::prompt::Args),
     /// Run labelled messages, and measure how well they are matched
     Eval(commands::eval::Args),
+    /// Show how skills were used: which earn their tokens, which never fire
+    Usage(commands::usage::Args),
     /// List every skill
     List(commands::list::Args),
     /// Show one skill: metadata, files, diagnostics

@@ -47,6 +47,7 @@ pub(crate) mod toolset;
 pub(crate) mod trace;
 pub(crate) mod unlink;
 pub(crate) mod update;
+pub(crate) mod usage;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod watch;
@@ -73,6 +74,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Search(args) => search::run(args, context),
         Command::Prompt(args) => prompt::run(args, context),
         Command::Eval(args) => eval::run(args, context),
+        Command::Usage(args) => usage::run(args, context),
         Command::List(args) => list::run(args, context),
         Command::Show(args) => show::run(args, context),
         Command::Load(args) => load::run(args, context),

@@ -16,6 +16,7 @@ use skillcue::{Diagnostic, ErrorInfo as _, Mode, SkillRoot, Skillcue};
 use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, HostOverrides, HostPrograms, Registries, Settings};
 use skillcue_mcp::host::McpHost as Servers;
+use skillcue_usage::LedgerSink;
 
 use crate::cli::Global;
 use crate::diagnostics;
@@ -32,6 +33,9 @@ static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 /// Up to so many skills have their bodies read before an answer that ranks by them.
 const MAX_INDEXED_FIRST: usize = 1_000;
+
+/// How long the end of a command waits until events of use are written.
+const MAX_LEDGER_WAIT: Duration = Duration::from_millis(500);
 
 /// How long a command waits for servers whose listing is stale. One that fails is then not asked for a minute.
 const MAX_SERVERS_WAIT: Duration = Duration::from_secs(3);
@@ -54,6 +58,8 @@ pub(crate) struct Context {
     judge: OnceCell<Arc<dyn Judge>>,
     /// Roots of parts of the project that the turn touches.
     nested: OnceCell<Vec<SkillRoot>>,
+    /// The receiver of events of use, if they are recorded.
+    usage: OnceCell<LedgerSink>,
 }
 
 /// A change that a command makes to the builder of the skills.
@@ -80,6 +86,7 @@ impl Context {
             shape: BuilderHook::default(),
             judge: OnceCell::new(),
             nested: OnceCell::new(),
+            usage: OnceCell::new(),
         }
     }
 
@@ -141,10 +148,22 @@ impl Context {
         {
             builder = builder.touch_below(cwd);
         }
+        if let Some(sink) = self.usage.get() {
+            builder = builder.usage(Arc::new(sink.clone()));
+        }
         match self.shape.0.get() {
             Some(shape) => shape(builder),
             None => builder,
         }
+    }
+
+    /// Records what happens to skills, as done by `client`, unless the user does not want it. To be called before the first
+    /// use of the skills.
+    pub(crate) fn record_usage(&self, client: &str) -> Result<(), CliError> {
+        if let Some(sink) = self.host()?.usage_sink(client)? {
+            let _ = self.usage.set(sink);
+        }
+        Ok(())
     }
 
     /// Declares that the command itself ends its child processes when a signal comes. To be called before the first use
@@ -320,6 +339,9 @@ impl Context {
         // A signal's handler is doing it already, and ends the process when it is done.
         while SIGNALLED.load(Ordering::SeqCst) {
             std::thread::park();
+        }
+        if let Some(sink) = self.usage.get() {
+            sink.ledger().flush(MAX_LEDGER_WAIT);
         }
         if let Some(host) = self.host.get() {
             host.close();

@@ -12,6 +12,7 @@ pub(crate) use skillcue_host::Excerpt;
 use skillcue_host::HostError;
 use skillcue_mcp::host::AllowError;
 use skillcue_registry::{FetchError, RegistryError};
+use skillcue_usage::LedgerError;
 
 use crate::hints;
 
@@ -185,7 +186,17 @@ macro_rules! from_library {
     };
 }
 
-from_library!(AllowError, ConsentError, ExecError, FetchError, HookError, RegistryError, RunError, SettingsError);
+from_library!(
+    AllowError,
+    ConsentError,
+    ExecError,
+    FetchError,
+    HookError,
+    LedgerError,
+    RegistryError,
+    RunError,
+    SettingsError
+);
 #[cfg(feature = "agent")]
 from_library!(
     skillcue_agent::MemoryError,

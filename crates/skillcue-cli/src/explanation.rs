@@ -212,11 +212,11 @@ fn reasons(out: &mut String, hit: &Hit, columns: usize) {
         let pad = " ".repeat(width.saturating_sub(text::width(&trigger)));
         let words = match reason.kind {
             ReasonKind::Recent => "used in this session".to_owned(),
-            ReasonKind::Judge => text::one_line(&reason.text),
+            ReasonKind::Judge | ReasonKind::Use => text::one_line(&reason.text),
             _ => format!("“{}”", text::one_line(&reason.text)),
         };
         let words = text::cut(&words, columns.saturating_sub(width + 24).max(20)).into_owned();
-        let _ = writeln!(out, "   {:<8}  {trigger}{pad}  +{:.2}  {words}", kind(reason.kind), reason.score);
+        let _ = writeln!(out, "   {:<8}  {trigger}{pad}  {:+.2}  {words}", kind(reason.kind), reason.score);
     }
 }
 

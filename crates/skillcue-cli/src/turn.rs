@@ -142,6 +142,7 @@ pub(crate) fn kind(kind: ReasonKind) -> &'static str {
         ReasonKind::Nearby => "nearby",
         ReasonKind::Recent => "recent",
         ReasonKind::Judge => "judge",
+        ReasonKind::Use => "use",
     }
 }
 

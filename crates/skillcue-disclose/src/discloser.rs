@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
-use skillcue_select::{Census, Grade, Hit, Intent, Mention, Mode, ReasonKind, Thresholds};
+use skillcue_select::{Census, Grade, Hit, Intent, Mention, Mode, Reason, ReasonKind, Thresholds};
 
 use crate::counter::memo::Memo;
 use crate::documentation::{Documentation, DocumentationScope};
@@ -414,7 +414,8 @@ const MAX_REASON: usize = 40;
 
 /// Returns a name and the strongest reason, in the words of the message: `pdf (keyword "pdf")`.
 fn name_with_reason(hit: &Hit) -> String {
-    let Some(reason) = hit.reasons.iter().find(|of| of.kind != ReasonKind::Judge) else { return hit.name.clone() };
+    let is_told = |of: &&Reason| !matches!(of.kind, ReasonKind::Judge | ReasonKind::Use);
+    let Some(reason) = hit.reasons.iter().find(is_told) else { return hit.name.clone() };
     let kind = match reason.kind {
         ReasonKind::Mention => return format!("{} (named)", hit.name),
         ReasonKind::Recent => return format!("{} (used before)", hit.name),
@@ -425,7 +426,7 @@ fn name_with_reason(hit: &Hit) -> String {
         ReasonKind::File => "file",
         ReasonKind::Nearby => "nearby file",
         ReasonKind::Language => "language",
-        ReasonKind::Text | ReasonKind::Judge => "words",
+        ReasonKind::Text | ReasonKind::Judge | ReasonKind::Use => "words",
     };
     format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
 }

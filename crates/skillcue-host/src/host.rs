@@ -231,6 +231,10 @@ impl Host {
         if let Some(checkout) = environment.checkout() {
             builder = builder.checkout(checkout);
         }
+        #[cfg(feature = "usage")]
+        {
+            builder = builder.feedback(self.feedback());
+        }
         Ok(builder)
     }
 

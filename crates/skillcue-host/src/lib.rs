@@ -22,6 +22,8 @@ mod programs;
 mod registries;
 mod sentence;
 mod settings;
+#[cfg(feature = "usage")]
+mod usage;
 mod watch;
 
 pub use environment::{Environment, absolute};
@@ -30,6 +32,8 @@ pub use host::{Host, HostOverrides};
 pub use programs::HostPrograms;
 pub use registries::{Registries, own_address};
 pub use settings::{Settings, project_wants};
+#[cfg(feature = "usage")]
+pub use usage::LedgerSwitch;
 pub use watch::HostWatch;
 
 /// Compiles the examples of the README.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use skillcue::catalog::{installed_plugins, plugin_roots};
-use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, JudgeSection, McpServer, RunSection};
+use skillcue::config::{
+    AgentSection, Config, DiscloseSection, Distrusted, JudgeSection, McpServer, RunSection, UsageSection,
+};
 use skillcue::consent::{self, Answer, Question, Subject};
 use skillcue::format::Severity;
 use skillcue::load::LoaderConfig;
@@ -62,6 +64,8 @@ pub struct Settings {
     pub agent: AgentSection,
     /// The configuration of the judge.
     pub judge: JudgeSection,
+    /// The configuration of the ledger of use.
+    pub usage: UsageSection,
     /// The index cache, if it is to be used.
     pub cache: Option<PathBuf>,
     /// The configuration files that were read.
@@ -114,6 +118,7 @@ impl Settings {
         settings.servers = config.mcp;
         settings.agent = config.agent;
         settings.judge = config.judge;
+        settings.usage = config.usage;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
@@ -217,6 +222,7 @@ impl Settings {
                 ("untrusted_limits", distrusted.run != RunSection::default(), "set limits for what runs", "[run]"),
                 ("untrusted_agent", distrusted.agent != AgentSection::default(), "say how the agent works", "[agent]"),
                 ("untrusted_judge", distrusted.judge != JudgeSection::default(), "choose a judge", "[select]"),
+                ("untrusted_usage", distrusted.usage != UsageSection::default(), "decide about the ledger", "[usage]"),
             ];
             for (code, _, what, section) in sections.into_iter().filter(|(_, is_set, ..)| *is_set) {
                 let message = format!("{} may not {what}", project.join(FILE).display());

@@ -212,7 +212,9 @@ impl Selector {
                 ReasonKind::File => 0.75 * rare(reason),
                 ReasonKind::Language => 0.68 * rare(reason),
                 ReasonKind::Nearby => NEARBY_SHARE,
-                ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent | ReasonKind::Judge => 0.0,
+                ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent | ReasonKind::Judge | ReasonKind::Use => {
+                    0.0
+                }
             };
             certainty * few * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
         };

@@ -34,8 +34,8 @@ pub(crate) fn weight(kind: ReasonKind) -> f32 {
         ReasonKind::Language | ReasonKind::Nearby => 0.55,
         ReasonKind::Text => 0.5,
         ReasonKind::Recent => 0.01,
-        // It reorders hits, and adds to no score.
-        ReasonKind::Judge => 0.0,
+        // They reorder hits, and add to no score.
+        ReasonKind::Judge | ReasonKind::Use => 0.0,
     }
 }
 

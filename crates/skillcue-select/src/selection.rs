@@ -57,7 +57,10 @@ impl Hit {
     /// a match.
     pub fn is_by_text_alone(&self) -> bool {
         let by_text = |reason: &Reason| {
-            matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent | ReasonKind::Judge)
+            matches!(
+                reason.kind,
+                ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent | ReasonKind::Judge | ReasonKind::Use
+            )
         };
         self.mention.is_none() && self.reasons.iter().all(by_text)
     }
@@ -221,4 +224,6 @@ pub enum ReasonKind {
     Recent,
     /// The choice of a judge among the first hits.
     Judge,
+    /// The use of the skill in this project so far.
+    Use,
 }

@@ -1,5 +1,6 @@
 //! [`Builder`]: the set-up of a [`Skillcue`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +10,13 @@ use skillcue_disclose::DiscloseConfig;
 use skillcue_load::LoaderConfig;
 use skillcue_select::Mode;
 
+use crate::feedback::SkillFeedback;
 use crate::judge::Judge;
 use crate::meaning::SentenceVectors;
 use crate::remote::Remote;
 use crate::setup::{Setup, SetupProvider};
 use crate::tools::ToolProvider;
+use crate::usage::UsageSink;
 use crate::{Error, Hints, Skillcue};
 
 /// A set-up: where to look for skills, and what to do with them. No directory is looked at that is not named here.
@@ -46,6 +49,8 @@ pub struct Builder {
     pub(crate) held: HoldBackRule,
     pub(crate) stand_in: StandInRule,
     pub(crate) hints: Option<Hints>,
+    pub(crate) usage: Option<Arc<dyn UsageSink>>,
+    pub(crate) feedback: BTreeMap<String, SkillFeedback>,
     checkout: Option<Checkout>,
     /// The project and the home directory that were named: they say what a checkout is, unless [`Builder::checkout`]
     /// does.
@@ -272,6 +277,20 @@ impl Builder {
     /// ```
     pub fn hints(mut self, hints: Hints) -> Builder {
         self.hints = Some(hints);
+        self
+    }
+
+    /// Sets the receiver of [events of use](crate::usage): what is shown, loaded, read and run. [`UsageSink`] has an example.
+    pub fn usage(mut self, sink: Arc<dyn UsageSink>) -> Builder {
+        self.usage = Some(sink);
+        self
+    }
+
+    /// Sets what the use of skills so far does to their rank, by their names: see [`SkillFeedback`](crate::select::SkillFeedback).
+    /// It shifts the order and may keep a skill from being shown, but never lifts one over a threshold, and never changes the
+    /// stable part.
+    pub fn feedback(mut self, by_skill: BTreeMap<String, SkillFeedback>) -> Builder {
+        self.feedback = by_skill;
         self
     }
 

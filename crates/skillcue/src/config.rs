@@ -5,6 +5,7 @@ mod disclose;
 mod error;
 mod help;
 mod judge;
+mod usage;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
 pub use disclose::DiscloseSection;
 pub use error::ConfigError;
 pub use judge::JudgeSection;
+pub use usage::UsageSection;
 
 /// The content of a `skillcue.toml`. Every part may be missing.
 ///
@@ -57,6 +59,9 @@ pub struct Config {
     /// The part about the agent.
     #[serde(default)]
     pub agent: AgentSection,
+    /// The part about the ledger of use.
+    #[serde(default)]
+    pub usage: UsageSection,
 }
 
 /// The part about which skills there are.
@@ -214,6 +219,8 @@ pub struct Distrusted {
     pub agent: AgentSection,
     /// The judge: its address is where the user's messages would be sent.
     pub judge: JudgeSection,
+    /// The ledger: it may hold the text of the user's messages.
+    pub usage: UsageSection,
     /// Skills that it switches on: of its own it may, of others not.
     pub enable: Vec<String>,
     /// Skills that it switches off, likewise.
@@ -228,6 +235,7 @@ impl Distrusted {
             && self.run == RunSection::default()
             && self.agent == AgentSection::default()
             && self.judge == JudgeSection::default()
+            && self.usage == UsageSection::default()
             && self.enable.is_empty()
             && self.disable.is_empty()
     }
@@ -262,13 +270,14 @@ impl Config {
     }
 
     /// Takes away settings that a project may not decide for its user: directories that are not its own, servers,
-    /// limits for what runs, the agent's and the judge's. Returns them, and the skills that it switches: these stay in the
+    /// limits for what runs, the agent's, the judge's and the ledger's. Returns them, and the skills that it switches: these stay in the
     /// configuration, and count for its own skills only ([`Enablement::foreign`](crate::Enablement::foreign)).
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
         let run = std::mem::take(&mut self.run);
         let agent = std::mem::take(&mut self.agent);
         let judge = std::mem::take(&mut self.judge);
+        let usage = std::mem::take(&mut self.usage);
         let mut refused = Vec::new();
         for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
             paths.retain(|path| {
@@ -283,7 +292,7 @@ impl Config {
             });
         }
         let (enable, disable) = (self.skills.enable.clone(), self.skills.disable.clone());
-        Distrusted { dirs: refused, servers, run, agent, judge, enable, disable }
+        Distrusted { dirs: refused, servers, run, agent, judge, usage, enable, disable }
     }
 
     /// Adds the settings of a file of higher priority.
@@ -301,6 +310,7 @@ impl Config {
         self.run.merge(higher.run);
         self.agent.merge(higher.agent);
         self.judge.merge(higher.judge);
+        self.usage.merge(higher.usage);
         self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
         self.mcp.extend(higher.mcp);
     }

@@ -89,6 +89,7 @@ impl Skillcue {
             }
             explanation.before = hits.iter().position(|hit| hit.name == name);
             explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));
+            self.explain_feedback(&mut explanation, &snapshot);
             if self.judging.is_some() {
                 let judged = self.select(request).hits;
                 if let Some(at) = judged.iter().position(|hit| hit.name == name) {
@@ -163,7 +164,7 @@ impl Skillcue {
     fn answer(&self, request: Request<'_>) -> Disclosure {
         let snapshot = self.snapshot();
         let options = request.options(self.mode());
-        let Request { turn, session, policy, budget, characters, .. } = request;
+        let Request { turn, session, policy, budget, characters, conversation, .. } = request;
         let usual = snapshot.discloser();
         let policy = policy.unwrap_or(usual.config().policy);
         let budget = budget.unwrap_or(usual.config().budget());
@@ -179,6 +180,7 @@ impl Skillcue {
             let discloser = snapshot.discloser_with(policy, budget);
             self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options)
         };
+        self.report_disclosure(&shown, session.as_deref(), options.mode, (conversation, turn.message()));
         if let Some(session) = session {
             session.apply(&shown);
         }

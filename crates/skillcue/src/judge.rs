@@ -196,12 +196,13 @@ impl Skillcue {
         options: &SelectOptions,
     ) -> Arc<Selection> {
         let Some(judging) = self.judging.as_ref().filter(|_| options.mode != Mode::Keyword) else {
-            return snapshot.cached_select(turn, options);
+            return self.with_feedback(snapshot.cached_select(turn, options), options.mode, snapshot);
         };
         let all = SelectOptions { limit: options.limit.max(MAX_CANDIDATES), ..*options };
         let mut selection = Arc::unwrap_or_clone(snapshot.cached_select(turn, &all));
         judging.apply(&snapshot.catalog, turn.message(), &mut selection);
         selection.hits.truncate(options.limit);
+        // The judge has read the message: what it chose is not weighed against the past.
         Arc::new(selection)
     }
 

@@ -72,6 +72,7 @@ pub mod disclose;
 mod disclosure;
 mod error;
 pub mod eval;
+mod feedback;
 pub mod format;
 mod index_files;
 mod judge;
@@ -87,6 +88,7 @@ mod skills;
 mod snapshot;
 pub mod tools;
 mod touch;
+pub mod usage;
 #[cfg(feature = "watch")]
 pub mod watch;
 pub mod workdir;

@@ -34,6 +34,7 @@ pub struct Request<'a> {
     pub(crate) mode: Option<Mode>,
     pub(crate) limit: Option<usize>,
     pub(crate) characters: Option<usize>,
+    pub(crate) conversation: &'a str,
 }
 
 impl<'a> Request<'a> {
@@ -111,6 +112,12 @@ impl<'a> Request<'a> {
     /// ```
     pub fn characters(mut self, most: usize) -> Request<'a> {
         self.characters = Some(most);
+        self
+    }
+
+    /// Sets the id of the conversation, for [events of use](crate::usage).
+    pub fn conversation(mut self, id: &'a str) -> Request<'a> {
+        self.conversation = id;
         self
     }
 

@@ -6,6 +6,7 @@ pub use skillcue_select::{
     TextIndex, Thresholds, TriggerReport,
 };
 
+pub use crate::feedback::SkillFeedback;
 pub use crate::judge::{Judge, JudgeCandidate, JudgeError, JudgeQuestion};
 pub use crate::meaning::{SentenceError, SentenceVectors};
 pub use crate::progress::TurnProgress;

@@ -17,6 +17,7 @@ use skillcue_load::{CacheStats, LoadRequest, Loaded, Loader, Outline, PlainText}
 use skillcue_select::Mode;
 
 use crate::builder::{Builder, HoldBackRule, StandInRule};
+use crate::feedback::SkillShifts;
 use crate::index_files::IndexFiles;
 use crate::judge::Judging;
 use crate::match_cache::{DEFAULT_MATCHES, MatchCache};
@@ -28,6 +29,7 @@ use crate::tools::{
     BuiltInTool, Call, LoadScope, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, built_in_tools,
     capital,
 };
+use crate::usage::UsageTracker;
 use crate::{Changes, Error, Hints, Session};
 
 /// The size of the largest file that [`Skillcue::read`] returns.
@@ -60,6 +62,8 @@ pub struct Skillcue {
     pub(crate) held: HoldBackRule,
     pub(crate) stand_in: StandInRule,
     hints: Option<Hints>,
+    pub(crate) usage: Option<UsageTracker>,
+    pub(crate) feedback: Option<SkillShifts>,
 }
 
 impl Skillcue {
@@ -102,6 +106,8 @@ impl Skillcue {
             held: builder.held,
             stand_in: builder.stand_in,
             hints: builder.hints,
+            usage: builder.usage.map(UsageTracker::new),
+            feedback: Some(Arc::new(builder.feedback)).filter(|shifts| !shifts.is_empty()),
         })
     }
 
@@ -345,10 +351,12 @@ impl Skillcue {
 
     /// Calls a tool. `None` if there is none of that name; any other failure is in the output.
     pub fn call_tool(&self, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
-        if let Some(tool) = built_in_tools(true).find(|tool| tool.name == call.name()) {
-            return Some(tool.call(self, call, context));
-        }
-        self.providers.iter().find_map(|provider| provider.call(self, call, context))
+        let output = match built_in_tools(true).find(|tool| tool.name == call.name()) {
+            Some(tool) => tool.call(self, call, context),
+            None => self.providers.iter().find_map(|provider| provider.call(self, call, context))?,
+        };
+        self.report_call(call, context, &output);
+        Some(output)
     }
 
     /// Returns the label of the server that serves a skill, and the skill's entry there; `None` if the skill is on this

@@ -197,6 +197,8 @@ const RULES: &[Rule] = &[
             "skillcue-registry/src/staging.rs",
             "skillcue-toolset/src/measure.rs",
             "skillcue/src/index_files.rs",
+            // Transcripts of other agents.
+            "skillcue-usage/src/import/mod.rs",
             // Discovery and watching of skills and plugins.
             "skillcue-catalog/src/plugin.rs",
             "skillcue-registry/src/survey.rs",
@@ -310,7 +312,7 @@ const LAYERS: &[&[&str]] = &[
     &["skillcue-select", "skillcue-load", "skillcue-audit"],
     &["skillcue-disclose", "skillcue-registry"],
     &["skillcue"],
-    &["skillcue-exec", "skillcue-mcp", "skillcue-clients"],
+    &["skillcue-exec", "skillcue-mcp", "skillcue-clients", "skillcue-usage"],
     &["skillcue-toolset", "skillcue-agent"],
     &["skillcue-host"],
     &["skillcue-cli"],

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
+use skillcue::usage::UsageKind;
 use skillcue::{Session, Skillcue};
 use tokio_util::sync::CancellationToken;
 
@@ -122,6 +123,9 @@ impl CallBatch<'_> {
         let read = Arc::new(Call::new(&call.name, arguments));
         let wanted = PendingCall { call: &read, loaded: &self.loaded };
         if let Err(why) = hooks.consent.decide(&self.session, self.skills, &wanted, hooks.cancel).await {
+            if let Some(skill) = read.skill_id() {
+                self.skills.report_use(UsageKind::Declined, skill, &self.session);
+            }
             return fail("declined", &why);
         }
         let (skills, cancel) = (Arc::clone(self.skills), hooks.cancel.clone());

@@ -113,7 +113,9 @@ pub(super) async fn before(
     let mut held: Vec<String> = Vec::new();
     for (at, provider) in asked.providers.iter_mut().enumerate() {
         let name = provider.name().to_owned();
+        let id = asked.conversation.id().to_owned();
         let Conversation { messages, skills, .. } = &mut *asked.conversation;
+        skills.conversation = id;
         let said = async { provider.before_turn(skills, messages).await };
         let context = tokio::select! {
             // The turn ends in a moment, and says so.

@@ -17,5 +17,6 @@ mod providers;
 mod remember;
 mod tokens;
 mod tools;
+mod usage;
 mod visible;
 mod walk;

@@ -1,6 +1,8 @@
 //! `skillcue hook`: the answer to the hook of another agent. It never harms: whatever happens, the exit code is 0, and what
 //! is on stdout is an answer, or nothing.
 
+mod usage;
+
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -20,6 +22,7 @@ use skillcue_clients::hook::{
 };
 use skillcue_host::Host;
 
+use self::usage::HookUse;
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
@@ -152,6 +155,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     // What did not arrive was not shown.
     if written.is_ok() {
         save(locked.as_ref(), &decision)?;
+        usage::record(
+            &host,
+            &skills,
+            &HookUse { adapter, style: options.style, input: &input, decision: &decision },
+            locked.as_ref(),
+        );
     }
     if is_large && answers && !skills.has_indexed_bodies() {
         start(&later);

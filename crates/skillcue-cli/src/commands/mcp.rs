@@ -130,6 +130,8 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let http = args.http.as_deref().map(|http| http_options(http, args)).transpose()?;
     // Remote servers are not waited for: their skills join when they have answered.
     crate::judge::configured(context)?;
+    context.settings()?;
+    context.record_usage("mcp")?;
     let skills = Arc::clone(context.local_skills()?);
     context.check_mode(context.mode(None)?)?;
     context.print_diagnostics();

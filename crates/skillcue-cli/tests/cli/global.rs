@@ -18,6 +18,7 @@ fn help() {
       search       Search for skills
       prompt       Print the section of a system prompt that lists the skills
       eval         Run labelled messages, and measure how well they are matched
+      usage        Show how skills were used: which earn their tokens, which never fire
       list         List every skill
       show         Show one skill: metadata, files, diagnostics
       load         Print the instructions of a skill, with arguments

@@ -51,6 +51,7 @@ mod start;
 mod status;
 mod terminal;
 mod tools;
+mod usage;
 mod validate;
 mod watch;
 mod why;

@@ -100,6 +100,12 @@ impl Client {
         server
     }
 
+    /// Closes the server's stdin, and waits until it has ended.
+    pub(crate) fn end(mut self) {
+        drop(self.0.stdin.take());
+        assert_eq!(self.0.wait().unwrap().code(), Some(0));
+    }
+
     fn send(&mut self, message: &Value) {
         writeln!(self.0.stdin.as_mut().unwrap(), "{message}").unwrap();
     }

@@ -28,6 +28,7 @@ pages! {
     first_ten_minutes: "docs/guides/first-ten-minutes.md",
     a_skill_that_fires: "docs/guides/a-skill-that-fires.md",
     claude_code_and_codex: "docs/guides/claude-code-and-codex.md",
+    which_skills_earn_their_tokens: "docs/guides/which-skills-earn-their-tokens.md",
     running_safely: "docs/guides/running-safely.md",
     client_claude_code: "docs/clients/claude-code.md",
     client_codex: "docs/clients/codex.md",
@@ -51,6 +52,7 @@ pages! {
     tools: "docs/reference/tools.md",
     #[cfg(feature = "engine")]
     toolsets: "docs/reference/toolsets.md",
+    usage: "docs/reference/usage.md",
     validate: "docs/reference/validate.md",
 }
 

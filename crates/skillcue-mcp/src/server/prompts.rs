@@ -8,6 +8,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use serde_json::Value;
+use skillcue::usage::UsageKind;
 use skillcue::{LoadRequest, Skill};
 use skillcue_base::{ErrorInfo as _, quoted};
 
@@ -61,6 +62,7 @@ impl SkillServer {
         });
         let (content, description, brings_tools) = loaded.await??;
         self.remember(&request.name, brings_tools);
+        self.shared.skillcue.report_use(UsageKind::Loaded, &request.name, &self.session.label());
         let message = PromptMessage::new_text(Role::User, content.as_ref());
         Ok(GetPromptResult::new(vec![message]).with_description(description))
     }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue::config::{AgentSection, Distrusted, JudgeSection, RunSection};
+use skillcue::config::{AgentSection, Distrusted, JudgeSection, RunSection, UsageSection};
 use skillcue_host::project_wants;
 
 use super::ConsentRequest;
@@ -78,6 +78,18 @@ fn judge(judge: &JudgeSection) -> Vec<String> {
     fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
 }
 
+/// Returns the settings of a `[usage]` section, as they are written there.
+fn usage(usage: &UsageSection) -> Vec<String> {
+    let fields = [
+        ("record", usage.record.map(|on| on.to_string())),
+        ("text", usage.text.map(|on| on.to_string())),
+        ("feedback", usage.feedback.map(|on| on.to_string())),
+        ("days", usage.days.map(|days| days.to_string())),
+        ("megabytes", usage.megabytes.map(|most| most.to_string())),
+    ];
+    fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
+}
+
 /// Describes everything that the file wants: what is started, with which variables, and what is sent where.
 fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     let mut out = format!("{} adds:\n", text::one_line(&project.join("skillcue.toml").to_string_lossy()));
@@ -109,6 +121,9 @@ fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     }
     for said in judge(&wants.judge) {
         let _ = writeln!(out, "  for selection, {}", text::one_line(&said));
+    }
+    for said in usage(&wants.usage) {
+        let _ = writeln!(out, "  for the ledger of use, {said}");
     }
     for (names, to) in [(&wants.enable, "on"), (&wants.disable, "off")] {
         for name in names {

@@ -1,0 +1,143 @@
+//! Events of use that hooks see: what they showed, and what the client's model then did with it. Written after the answer.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use skillcue::select::TurnProgress;
+use skillcue::usage::{UsageEvent, UsageKind, shown_events};
+use skillcue::{Mode, Session, Skillcue};
+use skillcue_clients::hook::{HookAdapter, HookDecision, HookEvent, HookInput, HookStyle, LockedSession};
+use skillcue_host::Host;
+use skillcue_usage::LedgerEvent;
+
+/// One call of a hook.
+pub(super) struct HookUse<'h> {
+    pub(super) adapter: &'static HookAdapter,
+    pub(super) style: HookStyle,
+    pub(super) input: &'h HookInput,
+    pub(super) decision: &'h HookDecision,
+}
+
+/// Records what a call of a hook did. Opens nothing where there is nothing to record. A ledger that cannot be written is no
+/// reason to complain: the client waits for this process.
+pub(super) fn record(host: &Host, skills: &Skillcue, hook: &HookUse<'_>, before: Option<&LockedSession>) {
+    let events = hook.events(skills, before);
+    if events.is_empty() {
+        return;
+    }
+    let client = format!("hook:{}", hook.adapter.client.as_str());
+    let Ok(Some(sink)) = host.usage_sink(&client) else { return };
+    let events: Vec<LedgerEvent> = events.into_iter().filter_map(|event| sink.event(event)).collect();
+    if let Err(error) = sink.ledger().write_briefly(&events) {
+        tracing::debug!(target: "skillcue::usage", %error, "events of use are lost");
+    }
+}
+
+impl HookUse<'_> {
+    fn events(&self, skills: &Skillcue, before: Option<&LockedSession>) -> Vec<UsageEvent> {
+        let before = before.map(|locked| &locked.session);
+        let after = self.decision.session.as_ref();
+        let mut events = match &self.input.event {
+            HookEvent::Prompt(_) => match (&self.decision.answer, &self.decision.disclosure) {
+                (Some(answer), Some(shown)) => {
+                    let told = shown_events(shown, before.map(|session| &session.shown)).into_iter();
+                    let told = told.filter(|event| answer.text.contains(&event.skill));
+                    told.map(|event| self.as_named(event)).collect()
+                }
+                // The client loads what the message calls.
+                (None, None) => loads(before.map(|session| &session.shown), after.map(|session| &session.shown)),
+                _ => Vec::new(),
+            },
+            HookEvent::AfterTool { tool, arguments, has_failed: false } => {
+                let mut events = Vec::new();
+                if let Some(answer) = &self.decision.answer {
+                    let known: BTreeSet<&String> = before.into_iter().flat_map(|session| &session.named).collect();
+                    let named = after.into_iter().flat_map(|session| &session.named);
+                    let new = named.filter(|name| !known.contains(name) && answer.text.contains(*name));
+                    events.extend(new.map(|name| UsageEvent { tier: Some(2), ..event(UsageKind::Shown, name) }));
+                } else if !tool.ends_with("load_skill") {
+                    // What our own server loads, it records itself.
+                    events.extend(loads(before.map(|session| &session.shown), after.map(|session| &session.shown)));
+                }
+                events.extend(self.files(skills, tool, arguments));
+                events
+            }
+            _ => Vec::new(),
+        };
+        if events.is_empty() {
+            return events;
+        }
+        let (session, turn) = (self.input.session.clone().unwrap_or_default(), after.map_or(0, |it| it.shown.turn()));
+        let (generation, text) = (skills.index_version(), self.message());
+        for event in &mut events {
+            event.session.clone_from(&session);
+            event.generation.clone_from(&generation);
+            event.turn = turn;
+            event.mode = Some(Mode::Hybrid);
+            if event.kind == Some(UsageKind::Shown) {
+                event.text.clone_from(&text);
+            }
+        }
+        events
+    }
+
+    /// Returns a skill that was shown as what the client was told of it.
+    fn as_named(&self, event: UsageEvent) -> UsageEvent {
+        match self.style {
+            HookStyle::Body => event,
+            HookStyle::Name => UsageEvent { tier: Some(2), tokens: Some(event.skill.len().div_ceil(4) + 20), ..event },
+        }
+    }
+
+    fn message(&self) -> Option<String> {
+        match &self.input.event {
+            HookEvent::Prompt(message) => Some(message.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns the uses of skills' files that a call of a tool names: one in `scripts` was run, unless the tool reads.
+    fn files(&self, skills: &Skillcue, tool: &str, arguments: &serde_json::Value) -> Vec<UsageEvent> {
+        let touched = TurnProgress::default().call(tool, arguments);
+        let cwd = self.input.cwd.as_deref();
+        let absolute = |path: &String| cwd.map_or_else(|| PathBuf::from(path), |cwd| cwd.join(path));
+        let paths: Vec<PathBuf> =
+            touched.touched_paths().iter().map(absolute).filter(|path| path.is_absolute()).collect();
+        if paths.is_empty() {
+            return Vec::new();
+        }
+        let reads = tool.to_lowercase().contains("read") || tool.to_lowercase().contains("view");
+        let catalog = skills.catalog();
+        let mut events = Vec::new();
+        for skill in catalog.skills() {
+            let dir = skill.dir();
+            for below in paths.iter().filter_map(|path| path.strip_prefix(&dir).ok()) {
+                if below.as_os_str().is_empty() || !dir.join(below).is_file() {
+                    continue;
+                }
+                let kind = match below {
+                    file if file == Path::new(skill.file().name()) => UsageKind::Loaded,
+                    file if file.starts_with("scripts") && !reads => UsageKind::Run,
+                    _ => UsageKind::FileRead,
+                };
+                let item = (kind != UsageKind::Loaded).then(|| below.display().to_string());
+                events.push(UsageEvent { item, ..event(kind, skill.name()) });
+            }
+        }
+        events
+    }
+}
+
+fn event(kind: UsageKind, skill: &str) -> UsageEvent {
+    UsageEvent { kind: Some(kind), skill: skill.to_owned(), ..UsageEvent::default() }
+}
+
+/// Returns the loads that a session remembers, and did not before.
+fn loads(before: Option<&Session>, after: Option<&Session>) -> Vec<UsageEvent> {
+    let in_context = |session: Option<&Session>| -> BTreeSet<String> {
+        let all = session.into_iter().flat_map(Session::remembered);
+        all.filter(|known| known.in_context).map(|known| known.name.clone()).collect()
+    };
+    let new = &in_context(after) - &in_context(before);
+    new.iter().map(|name| event(UsageKind::Loaded, name)).collect()
+}

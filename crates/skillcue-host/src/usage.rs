@@ -1,0 +1,151 @@
+//! The ledger of use: where it is, whether it is on, and what it says about this project.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use skillcue::select::SkillFeedback;
+use skillcue_base::replace_file;
+use skillcue_usage::{Ledger, LedgerLimits, LedgerQuery, LedgerSink, feedback};
+
+use crate::error::HostError;
+use crate::{Environment, Host};
+
+/// The file of the ledger, in the user's data directory.
+const FILE: &str = "usage.db";
+/// The file that switches it off, beside it.
+const OFF: &str = "usage-off";
+/// The variable that switches it off.
+const VARIABLE: &str = "SKILLCUE_USAGE";
+
+/// The age up to which events count as feedback: older ones have less than an eighth of their weight.
+const MAX_FEEDBACK_AGE: Duration = Duration::from_hours(90 * 24);
+
+/// The reason why the ledger is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LedgerSwitch {
+    /// It is on.
+    On,
+    /// The user has switched it off.
+    OffByUser,
+    /// `[usage]` of the configuration says that it is off.
+    OffBySetting,
+    /// The variable `SKILLCUE_USAGE` says that it is off.
+    OffByVariable,
+    /// There is no data directory.
+    Nowhere,
+}
+
+impl Host {
+    /// Returns whether events are recorded, and if not, why.
+    ///
+    /// ```
+    /// use skillcue_host::{Environment, Host, HostOverrides, LedgerSwitch};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// let environment = Environment::new(None, vec![("HOME".into(), home.path().into())])?;
+    /// let host = Host::open(environment, HostOverrides::default());
+    /// assert_eq!(host.ledger_switch()?, LedgerSwitch::On);
+    /// host.switch_ledger(false)?;
+    /// assert_eq!(host.ledger_switch()?, LedgerSwitch::OffByUser);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ledger_switch(&self) -> Result<LedgerSwitch, HostError> {
+        let environment = self.environment();
+        let is_off = |value: String| matches!(value.to_ascii_lowercase().as_str(), "0" | "off" | "false" | "no");
+        let Some(off) = environment.data(OFF) else { return Ok(LedgerSwitch::Nowhere) };
+        Ok(if environment.variable(VARIABLE).is_some_and(is_off) {
+            LedgerSwitch::OffByVariable
+        } else if self.settings()?.usage.record == Some(false) {
+            LedgerSwitch::OffBySetting
+        } else if off.exists() {
+            LedgerSwitch::OffByUser
+        } else {
+            LedgerSwitch::On
+        })
+    }
+
+    /// Switches recording on or off, for all programs of the user.
+    pub fn switch_ledger(&self, on: bool) -> io::Result<()> {
+        let Some(off) = self.environment().data(OFF) else {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "there is no data directory"));
+        };
+        if on {
+            return match std::fs::remove_file(&off) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        if let Some(dir) = off.parent() {
+            std::fs::create_dir_all(dir)?;
+        }
+        replace_file(&off, [b"Skillcue records no use of skills while this file is here.\n".as_slice()])
+    }
+
+    /// Returns the ledger, whether events are recorded or not; `None` if there is no data directory.
+    pub fn ledger(&self) -> Result<Option<Ledger>, HostError> {
+        let section = self.settings()?.usage;
+        let usual = LedgerLimits::default();
+        let day = Duration::from_hours(24);
+        let limits = LedgerLimits {
+            max_age: section.days.map_or(usual.max_age, |days| {
+                day.checked_mul(u32::try_from(days.get()).unwrap_or(u32::MAX)).unwrap_or(Duration::MAX)
+            }),
+            max_bytes: section.megabytes.map_or(usual.max_bytes, |most| most.get().saturating_mul(1 << 20)),
+        };
+        Ok(ledger_file(self.environment()).map(|file| Ledger::new(file).limits(limits)))
+    }
+
+    /// Returns the receiver of the events of a program, such as `mcp`; `None` if none are recorded.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use skillcue_host::{Environment, Host, HostOverrides};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// let environment = Environment::new(None, vec![("HOME".into(), home.path().into())])?;
+    /// let host = Host::open(environment, HostOverrides::default());
+    /// let sink = Arc::new(host.usage_sink("my-program")?.unwrap());
+    /// let skills = host.skills_with(|builder| builder.usage(sink))?;
+    /// # let _ = skills;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn usage_sink(&self, client: &str) -> Result<Option<LedgerSink>, HostError> {
+        if self.ledger_switch()? != LedgerSwitch::On {
+            return Ok(None);
+        }
+        let keeps_text = self.settings()?.usage.text.unwrap_or(false);
+        let sink = |ledger| LedgerSink::new(ledger, client, self.project_name()).keep_text(keeps_text);
+        Ok(self.ledger()?.map(sink))
+    }
+
+    /// Returns the directory of the project, as the ledger has it.
+    pub fn project_name(&self) -> String {
+        self.environment().project().map(|project| project.display().to_string()).unwrap_or_default()
+    }
+
+    /// Returns what the use of skills in this project so far does to their rank: nothing, unless `feedback` of `[usage]` is
+    /// on. A ledger that cannot be read says nothing.
+    pub(crate) fn feedback(&self) -> BTreeMap<String, SkillFeedback> {
+        let is_on = self.known_settings().is_some_and(|settings| settings.usage.feedback == Some(true));
+        let Some(ledger) = is_on.then(|| self.ledger().ok().flatten()).flatten() else { return BTreeMap::new() };
+        let now = SystemTime::now();
+        let query = LedgerQuery {
+            since: now.checked_sub(MAX_FEEDBACK_AGE),
+            project: Some(self.project_name()),
+            ..LedgerQuery::default()
+        };
+        match ledger.events(&query) {
+            Ok(events) => feedback(&events, now),
+            Err(error) => {
+                tracing::warn!(target: "skillcue::usage", %error, "the use so far does not count");
+                BTreeMap::new()
+            }
+        }
+    }
+}
+
+fn ledger_file(environment: &Environment) -> Option<PathBuf> {
+    environment.data(FILE)
+}

@@ -1,0 +1,84 @@
+//! Errors of the ledger.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
+
+/// The hint where the file or the database fails.
+const FAILED: &str =
+    "check that the directory is yours, can be written and has space left; answers come without the ledger";
+
+/// The reason why the ledger cannot be read or written.
+#[derive(Debug, thiserror::Error, ErrorInfo)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The file is no database, or a damaged one.
+    #[error("the ledger in {} is damaged, or is none: {}", shown_path(path), Shown(why))]
+    #[info(code = "usage_damaged", hint = "the file is left as it is; move it away, and a new ledger is begun")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The database's message.
+        why: String,
+    },
+    /// A newer version made it.
+    #[error("the ledger in {} was made by a newer version of skillcue (version {version})", shown_path(path))]
+    #[info(code = "usage_newer", hint = "use the newer version; the file is left as it is")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+    },
+    /// It is a link, a directory, a pipe.
+    #[error("{} is no regular file", shown_path(path))]
+    #[info(code = "usage_damaged", hint = "links are not followed here; put the file itself there")]
+    NotAFile {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// Another process keeps it locked.
+    #[error("the ledger in {} is locked by another process", shown_path(path))]
+    #[info(code = "usage_in_use", hint = "see which other process uses it; is one stopped or hanging?")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system refused.
+    #[error("cannot {doing} {}: {}", shown_path(path), os_message(error))]
+    #[info(code = "usage_failed", hint = FAILED)]
+    File {
+        /// The action, as a verb.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// The database refused.
+    #[error("the ledger in {} cannot be used: {}", shown_path(path), Shown(why))]
+    #[info(code = "usage_failed", hint = FAILED)]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// The database's message.
+        why: String,
+    },
+}
+
+impl LedgerError {
+    pub(crate) fn database(path: &Path, error: &rusqlite::Error) -> LedgerError {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase};
+        let (path, why) = (path.to_path_buf(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => LedgerError::Busy { path },
+            Some(DatabaseCorrupt | NotADatabase) => LedgerError::Damaged { path, why },
+            _ => LedgerError::Database { path, why },
+        }
+    }
+
+    pub(crate) fn file(doing: &'static str, path: &Path, error: io::Error) -> LedgerError {
+        LedgerError::File { doing, path: path.to_path_buf(), error }
+    }
+}

@@ -1,0 +1,108 @@
+//! Claude Code's transcripts: `~/.claude/projects/*/*.jsonl`, as version 2.1 writes them.
+
+use serde_json::Value;
+use skillcue::usage::UsageKind;
+
+use super::paths::{is_name, skill_files};
+use super::{Transcript, TranscriptUse, listed_names, time_of};
+
+/// Reads one line.
+pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
+    if let Some(session) = line["sessionId"].as_str().filter(|_| transcript.session.is_empty()) {
+        session.clone_into(&mut transcript.session);
+    }
+    if let Some(cwd) = line["cwd"].as_str().filter(|_| transcript.cwd.is_none()) {
+        transcript.cwd = Some(cwd.into());
+    }
+    match line["type"].as_str() {
+        Some("attachment") if line["attachment"]["type"] == "skill_listing" => {
+            transcript.listed.extend(line["attachment"]["content"].as_str().into_iter().flat_map(listed_names));
+        }
+        Some("assistant") => {
+            for block in line["message"]["content"].as_array().into_iter().flatten() {
+                if block["type"] == "tool_use" {
+                    call(line, block, transcript);
+                }
+            }
+        }
+        Some("user") => message(line, transcript),
+        _ => {}
+    }
+}
+
+/// Reads a message of the user, or the results of tools, which have the same type.
+fn message(line: &Value, transcript: &mut Transcript) {
+    match &line["message"]["content"] {
+        Value::String(text) => {
+            if line["isMeta"] != true {
+                transcript.turn += 1;
+            }
+            // A skill that the user called by its name.
+            let name = text.split("<command-name>/").nth(1).and_then(|rest| rest.split("</command-name>").next());
+            if let (Some(name), Some(at)) = (name.filter(|name| is_name(name)), time_of(line)) {
+                let (kind, skill, turn) = (UsageKind::Loaded, name.to_owned(), transcript.turn);
+                transcript.used(TranscriptUse { kind, skill, at, turn, call: None, item: None, is_guess: true });
+            }
+        }
+        Value::Array(blocks) => {
+            for block in blocks {
+                match (block["type"].as_str(), block["tool_use_id"].as_str()) {
+                    (Some("tool_result"), Some(call)) if block["is_error"] == true => transcript.failed(call),
+                    (Some("text"), _) if line["isMeta"] != true => transcript.turn += 1,
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Reads a call of a tool.
+fn call(line: &Value, block: &Value, transcript: &mut Transcript) {
+    let (Some(name), Some(at)) = (block["name"].as_str(), time_of(line)) else { return };
+    let input = &block["input"];
+    let (turn, call) = (transcript.turn, block["id"].as_str().map(str::to_owned));
+    let mut add = |kind, skill: &str, item, is_guess| {
+        let (skill, call) = (skill.to_owned(), call.clone());
+        transcript.used(TranscriptUse { kind, skill, at, turn, call, item, is_guess });
+    };
+    let is_ours = name.starts_with("mcp__") && name.contains("skillcue");
+    let id = input["skill_id"].as_str().filter(|id| is_name(id));
+    match name {
+        "Skill" => {
+            let skill = ["skill", "command", "name"].iter().find_map(|key| input[*key].as_str());
+            if let Some(skill) = skill.map(|skill| skill.trim_start_matches('/')).filter(|skill| is_name(skill)) {
+                add(UsageKind::Loaded, skill, None, false);
+            }
+        }
+        _ if is_ours && name.ends_with("load_skill") => {
+            if let Some(id) = id {
+                add(UsageKind::Loaded, id, None, false);
+            }
+        }
+        _ if is_ours && name.ends_with("read_skill_file") => {
+            let path = input["path"].as_str().map(str::to_owned);
+            if let Some(id) = id {
+                add(UsageKind::FileRead, id, path, false);
+            }
+        }
+        _ if is_ours && name.ends_with("run_skill_script") => {
+            let script = input["script"].as_str().map(str::to_owned);
+            if let Some(id) = id {
+                add(UsageKind::Run, id, script, false);
+            }
+        }
+        "Read" => {
+            for file in skill_files(input["file_path"].as_str().unwrap_or_default()) {
+                add(file.read(), &file.skill, file.item(), true);
+            }
+        }
+        "Bash" => {
+            let command = input["command"].as_str().unwrap_or_default();
+            for file in skill_files(command) {
+                add(file.commanded(command), &file.skill, file.item(), true);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,92 @@
+//! Codex's transcripts: `~/.codex/sessions/**/rollout-*.jsonl`, as version 0.166 writes them.
+
+use serde_json::Value;
+use skillcue::usage::UsageKind;
+
+use super::paths::{is_name, skill_files};
+use super::{Transcript, TranscriptUse, listed_names, time_of};
+
+/// Reads one line.
+pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
+    let payload = &line["payload"];
+    match (line["type"].as_str(), payload["type"].as_str()) {
+        (Some("session_meta"), _) => {
+            for (key, text) in [("id", payload["id"].as_str()), ("cwd", payload["cwd"].as_str())] {
+                match (key, text) {
+                    ("id", Some(id)) => id.clone_into(&mut transcript.session),
+                    (_, Some(cwd)) => transcript.cwd = Some(cwd.into()),
+                    _ => {}
+                }
+            }
+        }
+        (Some("response_item"), Some("message")) => message(line, payload, transcript),
+        (Some("response_item"), Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
+            call(line, payload, transcript);
+        }
+        (Some("response_item"), Some("function_call_output" | "custom_tool_call_output")) => {
+            let failed = payload["output"]
+                .as_str()
+                .is_some_and(|output| output.starts_with("Exit code: ") && !output.starts_with("Exit code: 0"));
+            if let Some(call) = payload["call_id"].as_str().filter(|_| failed) {
+                transcript.failed(call);
+            }
+        }
+        (Some("event_msg"), Some("task_started")) => transcript.turn += 1,
+        _ => {}
+    }
+}
+
+/// Reads a message: the list of skills, or a skill that the user called by its name, whose text the client adds.
+fn message(line: &Value, payload: &Value, transcript: &mut Transcript) {
+    for part in payload["content"].as_array().into_iter().flatten() {
+        let Some(text) = part["text"].as_str() else { continue };
+        if let Some(list) = text.strip_prefix("<skills_instructions>") {
+            let list = list.split("### Available skills").nth(1).unwrap_or_default();
+            transcript.listed.extend(listed_names(list));
+        } else if let (Some(rest), Some("user")) = (text.trim_start().strip_prefix("<skill>"), payload["role"].as_str())
+        {
+            let name = rest.split("<name>").nth(1).and_then(|rest| rest.split("</name>").next());
+            if let (Some(name), Some(at)) = (name.filter(|name| is_name(name)), time_of(line)) {
+                let (kind, skill, turn) = (UsageKind::Loaded, name.to_owned(), transcript.turn);
+                transcript.used(TranscriptUse { kind, skill, at, turn, call: None, item: None, is_guess: false });
+            }
+        }
+    }
+}
+
+/// Reads a call of a tool: of ours over MCP, or a command that reads or runs a skill's files.
+fn call(line: &Value, payload: &Value, transcript: &mut Transcript) {
+    let Some(at) = time_of(line) else { return };
+    let (turn, call) = (transcript.turn, payload["call_id"].as_str().map(str::to_owned));
+    let mut add = |kind, skill: &str, item, is_guess| {
+        let (skill, call) = (skill.to_owned(), call.clone());
+        transcript.used(TranscriptUse { kind, skill, at, turn, call, item, is_guess });
+    };
+    let written = payload["arguments"].as_str().or_else(|| payload["input"].as_str()).unwrap_or_default();
+    let arguments: Value = serde_json::from_str(written).unwrap_or_default();
+    let name = payload["name"].as_str().unwrap_or_default();
+    let is_ours =
+        payload["namespace"].as_str().is_some_and(|space| space.contains("skillcue")) || name.contains("skillcue");
+    if is_ours {
+        let id = arguments["skill_id"].as_str().filter(|id| is_name(id));
+        let item = |key: &str| arguments[key].as_str().map(str::to_owned);
+        let kind = match name {
+            name if name.ends_with("load_skill") && !name.ends_with("unload_skill") => Some((UsageKind::Loaded, None)),
+            name if name.ends_with("read_skill_file") => Some((UsageKind::FileRead, item("path"))),
+            name if name.ends_with("run_skill_script") => Some((UsageKind::Run, item("script"))),
+            _ => None,
+        };
+        if let (Some(id), Some((kind, item))) = (id, kind) {
+            add(kind, id, item, false);
+        }
+        return;
+    }
+    let command = match ["command", "cmd"].iter().map(|key| &arguments[*key]).find(|value| !value.is_null()) {
+        Some(Value::String(command)) => command.clone(),
+        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+        _ => payload["action"]["command"].to_string(),
+    };
+    for file in skill_files(&command) {
+        add(file.commanded(&command), &file.skill, file.item(), true);
+    }
+}

@@ -1,0 +1,300 @@
+//! Transcripts of other agents: which skills they listed, loaded and used.
+
+mod claude;
+mod codex;
+mod paths;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::{OptionalExtension as _, TransactionBehavior, params};
+use serde::Serialize;
+use serde_json::Value;
+use skillcue::usage::UsageKind;
+
+use crate::event::millis;
+use crate::schema::PATIENT;
+use crate::{Ledger, LedgerError, LedgerEvent};
+
+/// The number of files that one import reads, the newest first, and the depth of directories.
+const MAX_FILES: usize = 20_000;
+const MAX_DEPTH: usize = 5;
+/// The longest line. Longer ones are pictures and the like.
+const MAX_LINE: u64 = 16 << 20;
+/// The distance, in milliseconds, at which an event of another program is taken for the same: a hook or a server has
+/// recorded it already.
+const SAME: i64 = 5_000;
+
+/// An agent whose transcripts can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TranscriptKind {
+    /// Claude Code: `~/.claude/projects/*/*.jsonl`.
+    Claude,
+    /// Codex: `~/.codex/sessions/**/rollout-*.jsonl`.
+    Codex,
+}
+
+impl TranscriptKind {
+    /// Both.
+    pub const ALL: [TranscriptKind; 2] = [TranscriptKind::Claude, TranscriptKind::Codex];
+
+    /// Returns its word in the ledger.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TranscriptKind::Claude => "claude",
+            TranscriptKind::Codex => "codex",
+        }
+    }
+
+    /// Returns where its transcripts are below a home directory.
+    ///
+    /// ```
+    /// use skillcue_usage::TranscriptKind;
+    ///
+    /// assert!(TranscriptKind::Codex.dir("/home/ann".as_ref()).ends_with(".codex/sessions"));
+    /// ```
+    pub fn dir(self, home: &Path) -> PathBuf {
+        home.join(match self {
+            TranscriptKind::Claude => ".claude/projects",
+            TranscriptKind::Codex => ".codex/sessions",
+        })
+    }
+
+    fn is_transcript(self, name: &str) -> bool {
+        let begins = self == TranscriptKind::Claude || name.starts_with("rollout-");
+        begins && Path::new(name).extension().is_some_and(|extension| extension == "jsonl")
+    }
+}
+
+/// A skill in the transcripts of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportedSkill {
+    /// Its name.
+    pub name: String,
+    /// The agent.
+    pub client: TranscriptKind,
+    /// In how many sessions it was listed.
+    pub listed: usize,
+    /// How often it was loaded.
+    pub loaded: usize,
+    /// How often one of its files was read or run.
+    pub used: usize,
+}
+
+/// The result of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct TranscriptImport {
+    /// The number of transcripts that were read.
+    pub transcripts: usize,
+    /// The number that have not changed since the last time, and were not.
+    pub unchanged: usize,
+    /// The number of events that are new in the ledger.
+    pub added: usize,
+    /// The number of events that it had already.
+    pub known: usize,
+    /// The number of lines that are no JSON, or too long.
+    pub bad_lines: usize,
+    /// The skills, by name and agent.
+    pub skills: Vec<ImportedSkill>,
+}
+
+/// The content of one transcript.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    pub(crate) session: String,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) listed: BTreeSet<String>,
+    pub(crate) turn: u64,
+    pub(crate) uses: Vec<TranscriptUse>,
+    bad_lines: usize,
+}
+
+/// A use of a skill in a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TranscriptUse {
+    pub(crate) kind: UsageKind,
+    pub(crate) skill: String,
+    pub(crate) at: SystemTime,
+    pub(crate) turn: u64,
+    /// The id of the call, if its result may say that it failed.
+    pub(crate) call: Option<String>,
+    /// The file, below the skill.
+    pub(crate) item: Option<String>,
+    /// Whether the name was found in a path or a message, so that it may be no skill's.
+    pub(crate) is_guess: bool,
+}
+
+/// Reads the transcripts below a directory into a ledger. `known` are the names of the skills that there are; `project_of`
+/// returns the project that a working directory is in. What the ledger has already, from a hook or an earlier import, is not
+/// added again. No text of a message is read into it.
+///
+/// ```
+/// use skillcue_usage::{Ledger, TranscriptKind, import_transcripts};
+///
+/// let home = tempfile::tempdir()?;
+/// let dir = home.path().join(".claude/projects/-work");
+/// std::fs::create_dir_all(&dir)?;
+/// std::fs::write(dir.join("s1.jsonl"), concat!(
+///     r#"{"type":"assistant","sessionId":"s1","cwd":"/work","timestamp":"2026-11-17T21:32:51.507Z","message":{"content":"#,
+///     r#"[{"type":"tool_use","id":"c1","name":"Skill","input":{"skill":"pdf"}}]}}"#, "\n",
+/// ))?;
+/// let ledger = Ledger::new(home.path().join("usage.db"));
+/// let kind = TranscriptKind::Claude;
+/// let read = import_transcripts(&ledger, kind, &kind.dir(home.path()), &[], &|cwd| cwd.to_path_buf())?;
+/// assert_eq!((read.added, read.skills[0].name.as_str(), read.skills[0].loaded), (1, "pdf", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn import_transcripts(
+    ledger: &Ledger,
+    kind: TranscriptKind,
+    dir: &Path,
+    known: &[String],
+    project_of: &dyn Fn(&Path) -> PathBuf,
+) -> Result<TranscriptImport, LedgerError> {
+    let mut files = Vec::new();
+    collect(kind, dir, 0, &mut files);
+    files.sort();
+    let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+    let mut import = TranscriptImport::default();
+    if files.is_empty() {
+        return Ok(import);
+    }
+    let mut skills: BTreeMap<String, ImportedSkill> = BTreeMap::new();
+    let mut connection = ledger.open(PATIENT)?;
+    let fail = |error: rusqlite::Error| LedgerError::database(ledger.path(), &error);
+    for (path, bytes) in files {
+        let name = path.display().to_string();
+        let before: Option<i64> = connection
+            .query_row("SELECT bytes FROM transcripts WHERE path = ?1", [&name], |row| row.get(0))
+            .optional()
+            .map_err(fail)?;
+        let size = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path)).flatten() else {
+            import.unchanged += 1;
+            continue;
+        };
+        import.transcripts += 1;
+        import.bad_lines += transcript.bad_lines;
+        let is_skill = |used: &TranscriptUse| {
+            !used.is_guess || known.contains(used.skill.as_str()) || transcript.listed.contains(&used.skill)
+        };
+        let project = transcript.cwd.as_deref().map(|cwd| project_of(cwd).display().to_string()).unwrap_or_default();
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let entry = |name: &str| ImportedSkill { name: name.to_owned(), client: kind, listed: 0, loaded: 0, used: 0 };
+        for listed in transcript.listed.iter().filter(|_| before.is_none()) {
+            skills.entry(listed.clone()).or_insert_with(|| entry(listed)).listed += 1;
+            let sql = "INSERT INTO listings VALUES (?1, ?2, 1)
+                       ON CONFLICT (skill, client) DO UPDATE SET sessions = sessions + 1";
+            change.execute(sql, params![listed, kind.as_str()]).map_err(fail)?;
+        }
+        for used in transcript.uses.iter().filter(|used| is_skill(used)) {
+            let event = LedgerEvent {
+                at: used.at,
+                project: project.clone(),
+                session: transcript.session.clone(),
+                turn: used.turn,
+                client: kind.as_str().to_owned(),
+                item: used.item.clone(),
+                ..LedgerEvent::new(used.kind, used.skill.as_str())
+            };
+            let skill = skills.entry(used.skill.clone()).or_insert_with(|| entry(&used.skill));
+            *if used.kind == UsageKind::Loaded { &mut skill.loaded } else { &mut skill.used } += 1;
+            if has(&change, &event).map_err(fail)? {
+                import.known += 1;
+            } else {
+                LedgerEvent::insertion(&change).and_then(|mut one| event.insert(&mut one)).map_err(fail)?;
+                import.added += 1;
+            }
+        }
+        let sql = "INSERT INTO transcripts VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET bytes = excluded.bytes";
+        change.execute(sql, params![name, size]).map_err(fail)?;
+        change.commit().map_err(fail)?;
+    }
+    import.skills = skills.into_values().collect();
+    Ok(import)
+}
+
+/// Returns whether the ledger has an event already.
+fn has(connection: &rusqlite::Connection, event: &LedgerEvent) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE at BETWEEN ?1 AND ?2 AND kind = ?3 AND skill = ?4
+               AND (project = ?5 OR session = ?6) AND item IS ?7 AND (client <> ?8 OR at = ?9))";
+    let at = millis(event.at);
+    let (from, to) = (at - SAME, at + SAME);
+    connection.query_row(
+        sql,
+        params![from, to, event.kind.as_str(), event.skill, event.project, event.session, event.item, event.client, at],
+        |row| row.get(0),
+    )
+}
+
+/// Collects transcripts and their sizes, without following links.
+fn collect(kind: TranscriptKind, dir: &Path, depth: usize, files: &mut Vec<(PathBuf, u64)>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_dir() && depth < MAX_DEPTH {
+            collect(kind, &entry.path(), depth + 1, files);
+        } else if metadata.is_file()
+            && files.len() < MAX_FILES
+            && entry.file_name().to_str().is_some_and(|name| kind.is_transcript(name))
+        {
+            files.push((entry.path(), metadata.len()));
+        }
+    }
+}
+
+/// Reads one transcript; `None` if it cannot be opened.
+fn read(kind: TranscriptKind, path: &Path) -> Option<Transcript> {
+    let mut transcript = Transcript::default();
+    let mut reader = BufReader::new(File::open(path).ok()?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = std::io::Read::take(&mut reader, MAX_LINE);
+        if limited.read_until(b'\n', &mut line).ok()? == 0 {
+            break;
+        }
+        match serde_json::from_slice::<Value>(&line) {
+            Ok(value) if kind == TranscriptKind::Claude => claude::read_line(&value, &mut transcript),
+            Ok(value) => codex::read_line(&value, &mut transcript),
+            // The last line may be half written: the next import reads it.
+            Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+            Err(_) => transcript.bad_lines += 1,
+        }
+    }
+    if transcript.session.is_empty() {
+        transcript.session = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    }
+    Some(transcript)
+}
+
+impl Transcript {
+    /// Adds a use, once a call.
+    pub(crate) fn used(&mut self, used: TranscriptUse) {
+        if !self.uses.contains(&used) {
+            self.uses.push(used);
+        }
+    }
+
+    /// Takes back the uses of a call that failed.
+    pub(crate) fn failed(&mut self, call: &str) {
+        self.uses.retain(|used| used.call.as_deref() != Some(call));
+    }
+}
+
+/// Returns the time of a line.
+pub(crate) fn time_of(line: &Value) -> Option<SystemTime> {
+    skillcue_base::parse_rfc3339(line.get("timestamp")?.as_str()?)
+}
+
+/// Returns the skills of a list in which each has a line `- name: description`.
+pub(crate) fn listed_names(list: &str) -> impl Iterator<Item = String> {
+    list.lines().filter_map(|line| {
+        let name = line.strip_prefix("- ")?.split(": ").next()?;
+        paths::is_name(name).then(|| name.to_owned())
+    })
+}

@@ -1,0 +1,223 @@
+//! The database file: its tables, version by version.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rustix::fs::{Mode, OFlags};
+
+use crate::LedgerError;
+
+/// The steps from an empty file to the tables of today: the first makes version 1, each further one the next. A step that
+/// was released is never edited.
+pub(crate) const STEPS: &[&str] = &[
+    "CREATE TABLE events (
+        id INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        skill TEXT NOT NULL,
+        project TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn INTEGER NOT NULL,
+        client TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        generation TEXT NOT NULL,
+        tier INTEGER,
+        tokens INTEGER,
+        confidence REAL
+    ) STRICT;
+    CREATE INDEX events_at ON events (at);
+    CREATE TABLE counters (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;",
+    // Transcripts of other agents: how far each was read, and which skills they listed.
+    "CREATE TABLE transcripts (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE listings (
+        skill TEXT NOT NULL, client TEXT NOT NULL, sessions INTEGER NOT NULL, PRIMARY KEY (skill, client)
+    ) STRICT, WITHOUT ROWID;",
+    "ALTER TABLE events ADD COLUMN item TEXT;
+    ALTER TABLE events ADD COLUMN text TEXT;",
+];
+
+/// The longest that a step waits for other processes, for those who are not in a hurry.
+pub(crate) const PATIENT: Duration = Duration::from_secs(10);
+
+/// Opens the file, or makes it. Other processes are waited for so long.
+pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, LedgerError> {
+    let path = make(path)?;
+    let fail = |error| LedgerError::database(&path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(&path, flags).map_err(fail)?;
+    connection.busy_timeout(patience).map_err(fail)?;
+    // Twice the version and nothing else: a process that answers once does no more than it must.
+    let version = patiently(patience, || version(&connection)).map_err(fail)?;
+    if version == 0 {
+        // The mode is kept in the file.
+        patiently(patience, || connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))).map_err(fail)?;
+    }
+    connection
+        .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF;")
+        .map_err(fail)?;
+    let version = if version == latest() { version } else { migrated(&mut connection, patience).map_err(fail)? };
+    match version {
+        0 => Err(LedgerError::Damaged { path, why: "it is a database of something else".to_owned() }),
+        version if version > latest() => Err(LedgerError::Newer { path, version }),
+        _ => Ok(connection),
+    }
+}
+
+/// Returns the version of the tables of today.
+pub(crate) fn latest() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Takes the steps that the file lacks, in one transaction. Returns its version; 0 if it is of something else.
+fn migrated(connection: &mut Connection, patience: Duration) -> rusqlite::Result<i64> {
+    patiently(patience, || {
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been faster.
+        let now = version(&change)?;
+        let tables: i64 = change.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        if now > latest() || (now == 0 && tables > 0) {
+            return Ok(now);
+        }
+        for step in STEPS.iter().skip(usize::try_from(now).unwrap_or(0)) {
+            change.execute_batch(step)?;
+        }
+        change.pragma_update(None, "user_version", latest())?;
+        change.commit()?;
+        Ok(latest())
+    })
+}
+
+/// Makes the file before the database does, so that it is its owner's alone; what the database puts beside it gets the
+/// same rights. A file that is there is not opened: closing it would take away the locks that others in this process
+/// have on it.
+fn make(path: &Path) -> Result<PathBuf, LedgerError> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let look = |path: &Path| match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_file() => Some(Ok(())),
+        Ok(_) => Some(Err(LedgerError::NotAFile { path: path.to_path_buf() })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(LedgerError::file("look at", path, error))),
+    };
+    // The way to it may have links in it, the file may not be one: the database looks at both alike.
+    let real = |dir: &Path| dir.canonicalize().map_err(|error| LedgerError::file("find", dir, error));
+    let Some(name) = path.file_name() else { return Err(LedgerError::NotAFile { path: path.to_path_buf() }) };
+    if let Some(found) = look(path) {
+        found?;
+        return Ok(real(dir)?.join(name));
+    }
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| LedgerError::file("make the directory", dir, error))?;
+    let path = real(dir)?.join(name);
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(_) => Ok(path),
+        Err(rustix::io::Errno::EXIST) => {
+            look(&path).unwrap_or(Ok(()))?;
+            Ok(path)
+        }
+        Err(error) => Err(LedgerError::file("create", &path, error.into())),
+    }
+}
+
+/// Tries again where the database gives up at once because waiting could be in vain, as when two set up one file.
+pub(crate) fn patiently<R>(
+    patience: Duration,
+    mut attempt: impl FnMut() -> rusqlite::Result<R>,
+) -> rusqlite::Result<R> {
+    let started = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if is_passing(&error) && started.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Returns whether another attempt may succeed: the file is busy, or two processes that set it up both removed its journal,
+/// which was gone for the second.
+pub(crate) fn is_passing(error: &rusqlite::Error) -> bool {
+    let is_gone = |cause: &rusqlite::ffi::Error| cause.extended_code == rusqlite::ffi::SQLITE_IOERR_DELETE_NOENT;
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) || error.sqlite_error().is_some_and(is_gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes a file as the version `version` of this crate left it, with one event.
+    fn earlier(path: &Path, version: usize) {
+        let connection = Connection::open(path).unwrap();
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
+        for step in &STEPS[..version] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection.pragma_update(None, "user_version", i64::try_from(version).unwrap()).unwrap();
+        let event = "INSERT INTO events (at, kind, skill, project, session, turn, client, mode, generation, tier)
+                     VALUES (1700000000000, 'shown', 'pdf', '/p', 's', 3, 'agent', 'hybrid', 'abc', 2)";
+        connection.execute(event, []).unwrap();
+        if version >= 2 {
+            connection.execute("INSERT INTO listings VALUES ('pdf', 'claude', 7)", []).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_earlier_version_is_brought_up_to_date_with_its_events() {
+        for version in 1..=STEPS.len() {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("usage.db");
+            earlier(&path, version);
+            let limits = crate::LedgerLimits { max_age: Duration::MAX, ..crate::LedgerLimits::default() };
+            let ledger = crate::Ledger::new(&path).limits(limits);
+            let events = ledger.events(&crate::LedgerQuery::default()).unwrap();
+            let event = crate::LedgerEvent {
+                at: crate::event::time(1_700_000_000_000),
+                project: "/p".to_owned(),
+                session: "s".to_owned(),
+                turn: 3,
+                client: "agent".to_owned(),
+                mode: "hybrid".to_owned(),
+                generation: "abc".to_owned(),
+                tier: Some(2),
+                ..crate::LedgerEvent::new(skillcue::usage::UsageKind::Shown, "pdf")
+            };
+            assert_eq!(events, std::slice::from_ref(&event), "version {version}");
+            let new = crate::LedgerEvent { item: Some("a.py".to_owned()), text: Some("b".to_owned()), ..event };
+            ledger.write(std::slice::from_ref(&new)).unwrap();
+            assert_eq!(ledger.events(&crate::LedgerQuery::default()).unwrap()[1], new, "version {version}");
+            let connection = open(&path, PATIENT).unwrap();
+            let kept: i64 =
+                connection.query_row("SELECT coalesce(sum(sessions), 0) FROM listings", [], |row| row.get(0)).unwrap();
+            assert_eq!(kept, if version >= 2 { 7 } else { 0 });
+            assert_eq!(super::version(&connection).unwrap(), latest());
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_or_of_another_program_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let newer = dir.path().join("newer.db");
+        earlier(&newer, STEPS.len());
+        Connection::open(&newer).unwrap().pragma_update(None, "user_version", latest() + 1).unwrap();
+        assert!(matches!(open(&newer, PATIENT), Err(LedgerError::Newer { .. })));
+        let other = dir.path().join("other.db");
+        Connection::open(&other).unwrap().execute_batch("CREATE TABLE a (b);").unwrap();
+        assert!(matches!(open(&other, PATIENT), Err(LedgerError::Damaged { .. })));
+        let text = dir.path().join("text.db");
+        std::fs::write(&text, "no database at all, but long enough to be looked at as one, and then some more of it.")
+            .unwrap();
+        assert!(matches!(open(&text, PATIENT), Err(LedgerError::Damaged { .. })));
+        let link = dir.path().join("link.db");
+        std::os::unix::fs::symlink(&newer, &link).unwrap();
+        assert!(matches!(open(&link, PATIENT), Err(LedgerError::NotAFile { .. })));
+    }
+}

@@ -1,0 +1,91 @@
+//! Disks that are full and homes that cannot be written: events are lost, and answers come all the same.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use skillcue::Skillcue;
+use skillcue::usage::UsageKind;
+use skillcue_usage::{Ledger, LedgerEvent, LedgerSink};
+
+use crate::child;
+
+/// Answers many messages, and leaves a note that it did.
+pub(crate) fn full(dir: &Path) {
+    let ledger = Ledger::new(dir.join("usage.db"));
+    let skills = skills(dir, &ledger);
+    for number in 0..3_000 {
+        assert!(skills.disclose(format!("open report {number}.pdf").as_str()).turn.contains("pdftotext"));
+    }
+    // Whether all were written is not the question.
+    ledger.flush(Duration::from_secs(20));
+    assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
+    std::fs::write(dir.join("answered"), "yes").unwrap();
+}
+
+fn skills(dir: &Path, ledger: &Ledger) -> Skillcue {
+    let skill = dir.join("skills/pdf");
+    std::fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: pdf\ndescription: Reads PDF.\ntriggers: [pdf]\n---\nUse pdftotext.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    let sink = LedgerSink::new(ledger.clone(), "library", "/p");
+    Skillcue::builder().skills_dir(dir.join("skills")).usage(Arc::new(sink)).build().unwrap()
+}
+
+#[test]
+fn answers_come_when_no_file_can_grow() {
+    let dir = tempfile::tempdir().unwrap();
+    // The limit sends a signal, which ends a process that does not ignore it: a full disk sends none.
+    let status = child::start_in_shell("trap '' XFSZ; ulimit -f 128", "full", dir.path()).wait().unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("answered")).unwrap(), "yes");
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    assert_eq!(ledger.check().unwrap(), None);
+    // With room again, it goes on.
+    ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "later")]).unwrap();
+    assert!(ledger.state().unwrap().unwrap().events >= 1);
+}
+
+#[test]
+fn answers_come_where_the_ledger_cannot_be_made() {
+    let dir = tempfile::tempdir().unwrap();
+    // A file where the directory should be stops even the superuser.
+    std::fs::write(dir.path().join("data"), "no directory").unwrap();
+    let ledger = Ledger::new(dir.path().join("data/usage.db"));
+    let skills = skills(dir.path(), &ledger);
+    assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
+    assert!(ledger.flush(Duration::from_secs(10)));
+    assert!(ledger.write_briefly(&[LedgerEvent::new(UsageKind::Loaded, "pdf")]).is_err());
+}
+
+#[test]
+fn answers_come_where_the_home_is_read_only() {
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: the superuser may write everywhere");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o500)).unwrap();
+    let ledger = Ledger::new(home.join("usage.db"));
+    let skills = skills(dir.path(), &ledger);
+    assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
+    assert!(ledger.flush(Duration::from_secs(10)));
+    assert!(ledger.write_briefly(&[LedgerEvent::new(UsageKind::Loaded, "pdf")]).is_err());
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("usage.db");
+    let text = "a letter, and by no means a database: ".repeat(50);
+    std::fs::write(&path, &text).unwrap();
+    let ledger = Ledger::new(&path);
+    let skills = skills(dir.path(), &ledger);
+    assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
+    assert!(ledger.flush(Duration::from_secs(10)));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}

@@ -1,0 +1,208 @@
+//! Transcripts of Claude Code 2.1 and Codex 0.166, in the shapes that these versions wrote in `cargo xtask test clients`;
+//! their contents are made up.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use skillcue::usage::UsageKind::{self, FileRead, Loaded, Run};
+use skillcue_usage::{Ledger, LedgerEvent, LedgerQuery, TranscriptImport, TranscriptKind, import_transcripts};
+
+use crate::ageless;
+
+fn lines(path: &Path, lines: &[Value]) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+/// Returns a line of Claude Code's, with the fields that every line has.
+fn claude(second: u64, line: &Value) -> Value {
+    let mut all = json!({
+        "parentUuid": null, "isSidechain": false, "uuid": format!("u{second}"), "userType": "external",
+        "timestamp": format!("2026-11-17T21:32:{second:02}.507Z"), "cwd": "/work/site", "sessionId": "17481b8b",
+        "version": "2.1.325", "gitBranch": "main",
+    });
+    all.as_object_mut().unwrap().extend(line.as_object().unwrap().clone());
+    all
+}
+
+fn claude_call(second: u64, id: &str, name: &str, input: &Value) -> Value {
+    let content = json!([{"id": id, "input": input, "name": name, "type": "tool_use"}]);
+    claude(second, &json!({"type": "assistant", "message": {"role": "assistant", "content": content}}))
+}
+
+fn claude_lines() -> Vec<Value> {
+    let listing = "- pdf-forms: Fills in PDF forms. Use when: a form must be filled in\n- dead-skill: Never used.\n";
+    let failed = json!([{"type": "tool_result", "tool_use_id": "c9", "is_error": true, "content": "Unknown skill"}]);
+    vec![
+        json!({"type": "queue-operation", "operation": "enqueue", "sessionId": "17481b8b", "content": "secret words"}),
+        claude(1, &json!({"type": "user", "message": {"role": "user", "content": "fill in the secret words"}})),
+        claude(2, &json!({"type": "attachment", "attachment": {"type": "skill_listing", "content": listing}})),
+        claude_call(3, "c1", "Skill", &json!({"skill": "pdf-forms"})),
+        claude_call(4, "c2", "Read", &json!({"file_path": "/home/ann/.claude/skills/pdf-forms/forms.md"})),
+        claude_call(
+            5,
+            "c3",
+            "Bash",
+            &json!({"command": "python ~/.claude/skills/pdf-forms/scripts/fill.py 'secret words'"}),
+        ),
+        claude_call(6, "c4", "Read", &json!({"file_path": "/work/site/skills/not-a-skill/readme.md"})),
+        claude_call(7, "c5", "mcp__skillcue__load_skill", &json!({"skill_id": "csv"})),
+        claude_call(8, "c9", "Skill", &json!({"skill": "made-up"})),
+        claude(9, &json!({"type": "user", "message": {"role": "user", "content": failed}})),
+        claude(
+            10,
+            &json!({"type": "user", "message": {"role": "user", "content":
+            "<command-name>/pdf-forms</command-name>\n<command-args>secret words</command-args>"}}),
+        ),
+        claude(
+            11,
+            &json!({"type": "user", "message": {"role": "user", "content": "<command-name>/clear</command-name>"}}),
+        ),
+    ]
+}
+
+/// Returns a line of Codex's.
+fn codex(second: u64, kind: &str, payload: &Value) -> Value {
+    let timestamp = format!("2026-11-17T21:33:{second:02}.088Z");
+    json!({"timestamp": timestamp, "ordinal": second, "type": kind, "payload": payload})
+}
+
+fn codex_lines() -> Vec<Value> {
+    let listing = "<skills_instructions>\n## Skills\n- not: an entry\n### Skill roots\n- `r0` = `/home/ann/.codex/skills`\n\
+                   ### Available skills\n- pdf-forms: Fills in forms. (file: r0/pdf-forms/SKILL.md)\n- dead-skill: Never.\n";
+    let called = "<skill>\n<name>csv</name>\n<path>/home/ann/.codex/skills/csv/SKILL.md</path>\nHow.\n</skill>";
+    let user =
+        |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let call = |id: &str, name: &str, arguments: &Value| json!({"type": "function_call", "name": name, "call_id": id, "arguments": arguments.to_string()});
+    let ours = json!({"type": "function_call", "name": "load_skill", "namespace": "mcp__skillcue", "call_id": "call_4",
+                      "arguments": "{\"skill_id\":\"csv\"}"});
+    vec![
+        codex(0, "session_meta", &json!({"id": "01a1eb6d", "cwd": "/work/site", "cli_version": "0.166.0"})),
+        codex(1, "event_msg", &json!({"type": "task_started"})),
+        codex(
+            2,
+            "response_item",
+            &json!({"type": "message", "role": "developer",
+            "content": [{"type": "input_text", "text": listing}]}),
+        ),
+        codex(3, "response_item", &user("fill in the secret words")),
+        codex(
+            4,
+            "response_item",
+            &call(
+                "call_1",
+                "shell",
+                &json!({"command":
+            ["bash", "-lc", "sed -n '1,200p' /home/ann/.codex/skills/pdf-forms/SKILL.md"]}),
+            ),
+        ),
+        codex(
+            5,
+            "response_item",
+            &call(
+                "call_2",
+                "exec_command",
+                &json!({"cmd":
+            "python /home/ann/.codex/skills/pdf-forms/scripts/fill.py"}),
+            ),
+        ),
+        codex(6, "response_item", &call("call_3", "shell", &json!({"command": ["cat", "r0/unknown/SKILL.md"]}))),
+        codex(30, "response_item", &ours),
+        codex(50, "response_item", &user(called)),
+    ]
+}
+
+fn import(home: &Path, ledger: &Ledger, kind: TranscriptKind) -> TranscriptImport {
+    let known = ["csv".to_owned()];
+    import_transcripts(ledger, kind, &kind.dir(home), &known, &|cwd| cwd.parent().unwrap().to_path_buf()).unwrap()
+}
+
+fn found(ledger: &Ledger) -> Vec<(UsageKind, String, u64)> {
+    let events = ledger.events(&LedgerQuery::default()).unwrap();
+    events.into_iter().map(|event| (event.kind, event.skill, event.turn)).collect()
+}
+
+fn of(kind: UsageKind, skill: &str, turn: u64) -> (UsageKind, String, u64) {
+    (kind, skill.to_owned(), turn)
+}
+
+#[test]
+fn a_transcript_of_claude_code_tells_what_was_listed_loaded_and_used() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    lines(&path, &claude_lines());
+    let ledger = ageless(home.path().join("usage.db"));
+    let read = import(home.path(), &ledger, TranscriptKind::Claude);
+    let pdf = "pdf-forms";
+    let expected =
+        [of(Loaded, pdf, 1), of(FileRead, pdf, 1), of(Run, pdf, 1), of(Loaded, "csv", 1), of(Loaded, pdf, 2)];
+    assert_eq!(found(&ledger), expected);
+    let counts: Vec<_> =
+        read.skills.iter().map(|skill| (skill.name.as_str(), skill.listed, skill.loaded, skill.used)).collect();
+    assert_eq!(counts, [("csv", 0, 1, 0), ("dead-skill", 1, 0, 0), (pdf, 1, 2, 2)]);
+    assert_eq!((read.transcripts, read.added, read.known, read.bad_lines), (1, 5, 0, 0));
+    let event = &ledger.events(&LedgerQuery::default()).unwrap()[1];
+    assert_eq!((event.project.as_str(), event.session.as_str()), ("/work", "17481b8b"));
+    assert_eq!((event.client.as_str(), event.item.as_deref()), ("claude", Some("forms.md")));
+    assert_eq!(ledger.listings().unwrap().len(), 2);
+}
+
+#[test]
+fn a_transcript_of_codex_tells_what_was_listed_loaded_and_used() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".codex/sessions/2026/11/17/rollout-2026-11-17T21-32-54-01a1eb6d.jsonl");
+    lines(&path, &codex_lines());
+    std::fs::write(path.with_file_name("other.jsonl"), "{}\n").unwrap();
+    let ledger = ageless(home.path().join("usage.db"));
+    let read = import(home.path(), &ledger, TranscriptKind::Codex);
+    let expected = [of(Loaded, "pdf-forms", 1), of(Run, "pdf-forms", 1), of(Loaded, "csv", 1), of(Loaded, "csv", 1)];
+    assert_eq!(found(&ledger), expected);
+    assert_eq!((read.transcripts, read.added), (1, 4));
+    assert_eq!(read.skills.iter().find(|skill| skill.name == "dead-skill").unwrap().listed, 1);
+}
+
+#[test]
+fn an_import_adds_each_event_once() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    let all = claude_lines();
+    lines(&path, &all[..4]);
+    let ledger = ageless(home.path().join("usage.db"));
+    // The client's hook has recorded the load already.
+    let at = skillcue_base::parse_rfc3339("2026-11-17T21:32:03.900Z").unwrap();
+    let hooked = LedgerEvent {
+        at,
+        client: "hook:claude".to_owned(),
+        session: "17481b8b".to_owned(),
+        ..LedgerEvent::new(Loaded, "pdf-forms")
+    };
+    ledger.write(&[hooked]).unwrap();
+    assert_eq!(import(home.path(), &ledger, TranscriptKind::Claude).known, 1);
+    // It goes on: the last line is half written.
+    lines(&path, &all);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{{\"type\":\"assis")).unwrap();
+    let again = import(home.path(), &ledger, TranscriptKind::Claude);
+    assert_eq!((again.transcripts, again.added, again.bad_lines), (1, 4, 1));
+    assert_eq!(again.skills.iter().map(|skill| skill.listed).sum::<usize>(), 0, "the listing counted before");
+    let third = import(home.path(), &ledger, TranscriptKind::Claude);
+    assert_eq!((third.transcripts, third.unchanged, third.added), (0, 1, 0));
+    assert_eq!(found(&ledger).len(), 5);
+}
+
+#[test]
+fn no_text_of_a_transcript_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    lines(&home.path().join(".claude/projects/-work-site/a.jsonl"), &claude_lines());
+    lines(&home.path().join(".codex/sessions/2026/11/17/rollout-a.jsonl"), &codex_lines());
+    let data = tempfile::tempdir().unwrap();
+    let ledger = ageless(data.path().join("usage.db"));
+    for kind in TranscriptKind::ALL {
+        import(home.path(), &ledger, kind);
+    }
+    for entry in std::fs::read_dir(data.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"secret"));
+    }
+}

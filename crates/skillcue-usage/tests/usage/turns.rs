@@ -1,0 +1,102 @@
+//! Verdicts: which event belongs to which, across conversations and programs.
+
+use std::time::Duration;
+
+use skillcue::usage::UsageKind::{self, FileRead, Loaded, Missed, Run, Shown};
+use skillcue_usage::{Accuracy, ConfusedPair, LedgerEvent, UsageGrouping, UsageReport};
+
+use crate::at;
+
+fn event(seconds: u64, kind: UsageKind, skill: &str, session: &str) -> LedgerEvent {
+    LedgerEvent {
+        at: at(seconds),
+        session: session.to_owned(),
+        project: "/p".to_owned(),
+        turn: 1,
+        client: "agent".to_owned(),
+        tier: (kind == Shown).then_some(2),
+        ..LedgerEvent::new(kind, skill)
+    }
+}
+
+fn accuracy(events: &[LedgerEvent]) -> Accuracy {
+    UsageReport::of(events, &[]).accuracy
+}
+
+#[test]
+fn a_use_belongs_to_the_latest_showing_in_its_conversation() {
+    let events = [
+        event(0, Shown, "a", "s1"),
+        event(1, Shown, "a", "s2"),
+        event(2, Shown, "a", "s1"),
+        event(3, Loaded, "a", "s1"),
+        event(4, FileRead, "a", "s1"),
+        event(9_000, Run, "a", "s2"),
+    ];
+    assert_eq!(accuracy(&events), Accuracy { right: 2, wrong: 1, ..Accuracy::default() });
+}
+
+#[test]
+fn a_load_by_another_program_soon_after_counts_for_what_a_hook_showed() {
+    let by = |client: &str, event: LedgerEvent| LedgerEvent { client: client.to_owned(), ..event };
+    let shown = by("hook:claude", event(0, Shown, "a", "s1"));
+    let near = by("mcp", event(60, Loaded, "a", "mcp-1"));
+    let far = by("mcp", event(3_600, Loaded, "a", "mcp-1"));
+    let missed = by("mcp", event(60, Missed, "a", "mcp-1"));
+    let right = Accuracy { right: 1, ..Accuracy::default() };
+    assert_eq!(accuracy(&[shown.clone(), near.clone()]), right);
+    assert_eq!(accuracy(&[shown.clone(), far]), Accuracy { wrong: 1, ..Accuracy::default() });
+    assert_eq!(accuracy(&[shown.clone(), missed.clone(), near.clone()]), right, "it was shown, so it was not missed");
+    let elsewhere = LedgerEvent { project: "/q".to_owned(), ..near };
+    assert_eq!(accuracy(&[shown, elsewhere.clone()]).right, 0);
+    assert_eq!(accuracy(&[missed, elsewhere]), Accuracy { missed: 1, ..Accuracy::default() });
+}
+
+#[test]
+fn a_body_without_any_sign_of_use_is_unclear_and_not_wrong() {
+    let body = |seconds, session| LedgerEvent { tier: Some(3), ..event(seconds, Shown, "a", session) };
+    let report = UsageReport::of(&[body(0, "s1"), body(1, "s2"), body(2, "s3")], &[]);
+    assert_eq!(report.accuracy, Accuracy { unclear: 3, ..Accuracy::default() });
+    assert_eq!((report.findings.silent, report.findings.stuck), (vec!["a".to_owned()], vec![]));
+    // A skill that has files gives signs: where there is none, it was not used.
+    let events = [body(0, "s1"), body(1, "s2"), event(2, FileRead, "a", "s2")];
+    assert_eq!(accuracy(&events), Accuracy { right: 1, wrong: 1, ..Accuracy::default() });
+}
+
+#[test]
+fn a_pair_is_confused_where_the_wrong_one_comes_first() {
+    let mut events = Vec::new();
+    for number in 0..4_u64 {
+        let session = format!("s{number}");
+        events.push(event(number * 100, Shown, "first", &session));
+        events.push(event(number * 100, Shown, "second", &session));
+        events.push(event(number * 100, Shown, "third", &session));
+        events.push(event(number * 100 + 1, Loaded, "second", &session));
+    }
+    for number in 4..7_u64 {
+        events.push(event(number * 100, Shown, "first", &format!("s{number}")));
+        events.push(event(number * 100 + 1, Loaded, "hidden", &format!("s{number}")));
+    }
+    let confused = UsageReport::of(&events, &[]).findings.confused;
+    let pair = |used: &str, times| ConfusedPair { shown: "first".to_owned(), used: used.to_owned(), times };
+    assert_eq!(confused, [pair("second", 4), pair("hidden", 3)]);
+}
+
+#[test]
+fn groups_have_their_own_accuracy_and_empty_weeks_are_shown() {
+    let mode = |mode: &str, event: LedgerEvent| LedgerEvent { mode: mode.to_owned(), ..event };
+    let three_weeks = Duration::from_hours(3 * 7 * 24).as_secs();
+    let events = [
+        mode("keyword", event(0, Shown, "a", "s1")),
+        mode("hybrid", event(10, Shown, "a", "s2")),
+        mode("hybrid", event(11, Loaded, "a", "s2")),
+        mode("hybrid", event(three_weeks, Shown, "b", "s3")),
+    ];
+    let report = UsageReport::of(&events, &[]);
+    let rates: Vec<(&str, Option<f64>)> =
+        report.by(UsageGrouping::Mode).iter().map(|group| (group.key.as_str(), group.rate)).collect();
+    assert_eq!(rates, [("hybrid", Some(0.5)), ("keyword", Some(0.0))]);
+    let weeks: Vec<usize> = report.by(UsageGrouping::Week).iter().map(|group| group.shown).collect();
+    assert_eq!(weeks, [2, 0, 0, 1]);
+    assert_eq!(report.skills.iter().find(|skill| skill.name == "a").unwrap().weeks, [3, 0, 0, 0]);
+}

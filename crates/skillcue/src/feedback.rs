@@ -1,0 +1,141 @@
+//! Feedback: what the use of skills so far does to a selection. Off unless a host passes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use skillcue_select::{Hit, Mode, Reason, ReasonKind, Selection, Thresholds};
+
+use crate::snapshot::Snapshot;
+use crate::{Explanation, Skillcue};
+
+/// The most that the logarithm of the odds is shifted, either way. At the usual threshold of 0.67, a skill that loses all of
+/// it needs 0.80 instead.
+const MAX_SHIFT: f32 = 0.7;
+
+/// The effect that the use of one skill so far has on its rank.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use skillcue::select::SkillFeedback;
+/// use skillcue::{Request, Skillcue};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # for (name, does) in [("trails", "Plans hikes in the Alps."), ("huts", "Books huts in the Alps for hikes.")] {
+/// #     std::fs::create_dir(dir.path().join(name))?;
+/// #     std::fs::write(dir.path().join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: {does}\n---\n"))?;
+/// # }
+/// let unused = SkillFeedback { shift: -0.7, why: "shown 9 times here, used 0 times".to_owned() };
+/// let feedback = BTreeMap::from([("trails".to_owned(), unused)]);
+/// let skills = Skillcue::builder().skills_dir(dir.path()).feedback(feedback).build()?;
+/// let hits = skills.select(&Request::new("plan hikes in the Alps")).hits;
+/// let trails = hits.iter().find(|hit| hit.name == "trails").unwrap();
+/// assert_eq!(trails.reasons.last().unwrap().text, "shown 9 times here, used 0 times");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkillFeedback {
+    /// The shift of the logarithm of the odds, from -0.7 to 0.7; what is beyond is cut.
+    pub shift: f32,
+    /// The reason, in a few words.
+    pub why: String,
+}
+
+/// Feedback by the names of skills.
+pub(crate) type SkillShifts = Arc<BTreeMap<String, SkillFeedback>>;
+
+impl Skillcue {
+    /// Applies the feedback to a selection. In [`Mode::Keyword`] there is nothing to weigh: whatever has a trigger counts.
+    pub(crate) fn with_feedback(&self, selection: Arc<Selection>, mode: Mode, snapshot: &Snapshot) -> Arc<Selection> {
+        let Some(shifts) = self.feedback.as_ref().filter(|shifts| mode != Mode::Keyword && !shifts.is_empty()) else {
+            return selection;
+        };
+        if !selection.hits.iter().any(|hit| shifts.contains_key(&hit.name)) {
+            return selection;
+        }
+        let mut selection = Arc::unwrap_or_clone(selection);
+        let by_certainty = |hits: &[Hit]| hits.is_sorted_by(|a, b| a.certainty >= b.certainty);
+        let was_sorted = by_certainty(&selection.hits);
+        let thresholds = thresholds_of(snapshot);
+        for hit in &mut selection.hits {
+            shift(hit, shifts, thresholds);
+        }
+        if was_sorted {
+            selection.hits.sort_by(|a, b| b.certainty.total_cmp(&a.certainty));
+        }
+        Arc::new(selection)
+    }
+
+    /// Applies the feedback to an explanation.
+    pub(crate) fn explain_feedback(&self, explanation: &mut Explanation, snapshot: &Snapshot) {
+        if let (Some(shifts), Some(hit)) = (&self.feedback, &mut explanation.hit) {
+            shift(hit, shifts, thresholds_of(snapshot));
+        }
+    }
+}
+
+/// Returns the thresholds of the configuration.
+fn thresholds_of(snapshot: &Snapshot) -> Thresholds {
+    Thresholds::of(snapshot.discloser().config().eagerness)
+}
+
+/// Shifts the numbers of a hit. A gain never lifts one over a threshold: what was not worth showing by the message is not
+/// shown because of the past. A skill that the message names is not touched.
+fn shift(hit: &mut Hit, shifts: &SkillShifts, thresholds: Thresholds) {
+    let Some(feedback) = shifts.get(&hit.name).filter(|_| hit.mention.is_none()) else { return };
+    let by = if feedback.shift.is_finite() { feedback.shift.clamp(-MAX_SHIFT, MAX_SHIFT) } else { 0.0 };
+    let before = hit.certainty;
+    hit.certainty = shifted(hit.certainty, by, thresholds.body);
+    hit.likelihood = shifted(hit.likelihood, by, thresholds.name);
+    let score = hit.certainty - before;
+    hit.reasons.push(Reason {
+        kind: ReasonKind::Use,
+        trigger: String::new(),
+        text: feedback.why.clone(),
+        span: None,
+        score,
+    });
+}
+
+/// Returns a probability with its odds shifted, still below the threshold if it was.
+fn shifted(number: f32, by: f32, threshold: f32) -> f32 {
+    if number <= 0.0 || number >= 1.0 || by == 0.0 {
+        return number;
+    }
+    let odds = number / (1.0 - number) * by.exp();
+    let shifted = odds / (1.0 + odds);
+    if number < threshold && shifted >= threshold { threshold.next_down().max(number) } else { shifted }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_stops_below_the_threshold_and_a_loss_may_fall_below_it() {
+        for threshold in [0.035_f32, 0.3, 0.67, 0.95] {
+            for step in 0..=1_000_u16 {
+                let number = f32::from(step) / 1_000.0;
+                let (more, less) = (shifted(number, MAX_SHIFT, threshold), shifted(number, -MAX_SHIFT, threshold));
+                assert_eq!(more >= threshold, number >= threshold, "{number} at {threshold} became {more}");
+                assert!(more >= number && less <= number && (0.0..=1.0).contains(&more) && (0.0..=1.0).contains(&less));
+            }
+        }
+        assert!(shifted(0.7, -MAX_SHIFT, 0.67) < 0.67 && shifted(0.85, -MAX_SHIFT, 0.67) > 0.67);
+    }
+
+    #[test]
+    fn a_shift_is_bounded_and_no_number_breaks_it() {
+        let hit = Hit { name: "a".to_owned(), certainty: 0.5, likelihood: 0.5, ..Hit::default() };
+        let of = |shift_by: f32| {
+            let mut hit = hit.clone();
+            let feedback = SkillFeedback { shift: shift_by, why: "x".to_owned() };
+            shift(&mut hit, &Arc::new(BTreeMap::from([("a".to_owned(), feedback)])), Thresholds::default());
+            hit.certainty
+        };
+        assert!(
+            (of(-100.0) - of(-MAX_SHIFT)).abs() < f32::EPSILON
+                && (of(f32::NAN) - 0.5).abs() < f32::EPSILON
+                && of(100.0) < 0.67
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Events of use: which ones a conversation leads to, and which it does not.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use skillcue::tools::{Call, ToolContext};
+use skillcue::usage::{UsageEvent, UsageKind, UsageSink};
+use skillcue::{DiscloseConfig, Policy, Request, Session, Skillcue};
+
+#[derive(Debug, Default)]
+struct Collected {
+    events: Mutex<Vec<UsageEvent>>,
+    wants_text: bool,
+}
+
+impl UsageSink for Collected {
+    fn record(&self, event: UsageEvent) {
+        self.events.lock().unwrap().push(event);
+    }
+
+    fn wants_text(&self) -> bool {
+        self.wants_text
+    }
+}
+
+impl Collected {
+    /// Returns the events so far, and forgets them.
+    fn take(&self) -> Vec<(UsageKind, String, u64)> {
+        let events = std::mem::take(&mut *self.events.lock().unwrap());
+        events.into_iter().map(|event| (event.kind.unwrap(), event.skill, event.turn)).collect()
+    }
+}
+
+fn write(dir: &Path) {
+    for (name, body) in [("pdf", "Use pdftotext."), ("csv", "Use awk.")] {
+        std::fs::create_dir(dir.join(name)).unwrap();
+        let text = format!("---\nname: {name}\ndescription: Reads {name} files.\ntriggers: [{name}]\n---\n{body}\n");
+        std::fs::write(dir.join(name).join("SKILL.md"), text).unwrap();
+        std::fs::write(dir.join(name).join("more.md"), "# More\n").unwrap();
+    }
+}
+
+fn skills(dir: &Path, policy: Policy) -> (Skillcue, Arc<Collected>) {
+    let events = Arc::new(Collected::default());
+    let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+    let skills = Skillcue::builder().skills_dir(dir).disclosure(config).usage(events.clone()).build().unwrap();
+    (skills, events)
+}
+
+fn call(skills: &Skillcue, session: &str, tool: &str, arguments: &Value) {
+    let context = ToolContext { session, ..ToolContext::default() };
+    skills.call_tool(&Call::new(tool, arguments.as_object().unwrap().clone()), &context).unwrap();
+}
+
+fn of(kind: UsageKind, skill: &str, turn: u64) -> (UsageKind, String, u64) {
+    (kind, skill.to_owned(), turn)
+}
+
+#[test]
+fn a_body_is_shown_once_a_conversation() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Inject);
+    let mut session = Session::default();
+    for message in ["open a.pdf", "what is 2+2?", "open b.pdf", "open c.csv"] {
+        skills.disclose(Request::new(message).session(&mut session).conversation("c1"));
+    }
+    assert_eq!(events.take(), [of(UsageKind::Shown, "pdf", 1), of(UsageKind::Shown, "csv", 4)]);
+    skills.disclose(Request::new("open a.pdf").session(&mut Session::default()).conversation("c2"));
+    assert_eq!(events.take(), [of(UsageKind::Shown, "pdf", 1)]);
+}
+
+#[test]
+fn a_skill_is_missed_if_it_is_loaded_after_a_search_and_was_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Inject);
+    let load = json!({"skill_id": "pdf"});
+    // Searched for, in another conversation than the one that loads.
+    call(&skills, "c1", "search_skills", &json!({"query": "pdf"}));
+    call(&skills, "c2", "load_skill", &load);
+    assert_eq!(events.take(), [of(UsageKind::Loaded, "pdf", 0)]);
+    call(&skills, "c1", "load_skill", &load);
+    assert_eq!(events.take(), [of(UsageKind::Missed, "pdf", 0), of(UsageKind::Loaded, "pdf", 0)]);
+    // It has it now: a second search misses nothing.
+    call(&skills, "c1", "search_skills", &json!({"query": "pdf"}));
+    call(&skills, "c1", "load_skill", &load);
+    assert_eq!(events.take(), [of(UsageKind::Loaded, "pdf", 0)]);
+    // Shown, and searched for all the same.
+    skills.disclose(Request::new("open a.pdf").conversation("c3"));
+    call(&skills, "c3", "search_skills", &json!({"query": "pdf"}));
+    call(&skills, "c3", "load_skill", &load);
+    assert_eq!(events.take(), [of(UsageKind::Shown, "pdf", 1), of(UsageKind::Loaded, "pdf", 1)]);
+    // A search for an earlier message says nothing about this one.
+    call(&skills, "c4", "search_skills", &json!({"query": "csv"}));
+    skills.disclose(Request::new("what is 2+2?").conversation("c4"));
+    call(&skills, "c4", "load_skill", &json!({"skill_id": "csv"}));
+    assert_eq!(events.take(), [of(UsageKind::Loaded, "csv", 1)]);
+}
+
+#[test]
+fn calls_that_fail_are_no_events() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Inject);
+    call(&skills, "c", "load_skill", &json!({"skill_id": "nothing"}));
+    call(&skills, "c", "read_skill_file", &json!({"skill_id": "pdf", "path": "missing.md"}));
+    call(&skills, "c", "search_skills", &json!({}));
+    skills.report_use(UsageKind::Loaded, "nothing", "c");
+    assert_eq!(events.take(), []);
+    call(&skills, "c", "read_skill_file", &json!({"skill_id": "pdf", "path": "more.md"}));
+    skills.report_use(UsageKind::Declined, "csv", "c");
+    assert_eq!(events.take(), [of(UsageKind::FileRead, "pdf", 0), of(UsageKind::Declined, "csv", 0)]);
+}
+
+#[test]
+fn a_hint_shows_names_and_a_catalog_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (hinting, events) = skills(dir.path(), Policy::Hint);
+    hinting.disclose("open a.pdf");
+    let event = events.events.lock().unwrap()[0].clone();
+    assert_eq!((event.kind, event.tier, event.text), (Some(UsageKind::Shown), Some(2), None));
+    assert_eq!(event.generation, hinting.index_version());
+    let (listing, events) = skills(dir.path(), Policy::Catalog);
+    listing.disclose("open a.pdf");
+    assert_eq!(events.take(), []);
+}
+
+#[test]
+fn text_is_handed_over_only_if_it_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let events = Arc::new(Collected { wants_text: true, ..Collected::default() });
+    let skills = Skillcue::builder().skills_dir(dir.path()).usage(events.clone()).build().unwrap();
+    skills.disclose(Request::new("open a.pdf"));
+    call(&skills, "c", "search_skills", &json!({"query": "csv files"}));
+    call(&skills, "c", "load_skill", &json!({"skill_id": "csv"}));
+    let texts: Vec<Option<String>> = events.events.lock().unwrap().iter().map(|event| event.text.clone()).collect();
+    assert_eq!(texts, [Some("open a.pdf".to_owned()), Some("csv files".to_owned()), None]);
+}
+
+#[test]
+fn the_memory_of_conversations_is_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Inject);
+    call(&skills, "first", "search_skills", &json!({"query": "pdf"}));
+    for number in 0..300 {
+        call(&skills, &format!("c{number}"), "search_skills", &json!({"query": "pdf"}));
+    }
+    // The first conversation is forgotten: its load is a load.
+    call(&skills, "first", "load_skill", &json!({"skill_id": "pdf"}));
+    call(&skills, "c299", "load_skill", &json!({"skill_id": "pdf"}));
+    let expected = [of(UsageKind::Loaded, "pdf", 0), of(UsageKind::Missed, "pdf", 0), of(UsageKind::Loaded, "pdf", 0)];
+    assert_eq!(events.take(), expected);
+}
