@@ -69,7 +69,7 @@ impl Skillcue {
     /// use skillcue::{Request, Skillcue};
     ///
     /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
-    /// let why = skills.explain(&Request::new("open the document"), "pdf-tools");
+    /// let why = skills.explain(&Request::new("What is 2+2?"), "pdf-tools");
     /// assert!(why.hit.is_none());
     /// assert!(why.triggers.iter().any(|report| report.trigger == "pdf" && report.matched.is_none()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

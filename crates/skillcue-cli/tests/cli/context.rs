@@ -328,7 +328,7 @@ fn fallbacks() {
     assert_eq!(turn("ask-user"), turn("ask_user"), "as people type");
     let run =
         sandbox.isolated(&["context", "--mode", "keyword", "--fallback", "ask_user", "a boat folded out of paper"]);
-    assert_eq!(run.stdout, "[3 skills available, none clearly fits. Closest: origami, pdf. Ask the user.]\n");
+    assert_eq!(run.stdout, "[3 skills available, none clearly fits. Closest: origami. Ask the user.]\n");
     // It says nothing where something fits.
     let run = sandbox.isolated(&["context", "--mode", "keyword", "--fallback", "show_all", "chart it"]);
     assert!(run.stdout.contains("### csv") && !run.stdout.contains("**pdf**"), "{run}");

@@ -372,9 +372,8 @@ fn no_list_of_tools_hides_anything() {
         assert!(run.stderr.contains("hidden characters in the name"), "{}", run.stderr);
     }
     let mut server = Client::start(&sandbox, &[&global[..], &["mcp"]].concat());
-    server.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "load_skill", "arguments": {"skill_id": "greet"}}}));
-    let _ = [server.read(), server.read()];
+    // A client that is not ready yet when tools join is not told of it: only the answer is sure to come.
+    server.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": "greet"}}));
     let listed = server.ask("tools/list", &json!({}))["result"]["tools"].to_string();
     seen("tools/list", &listed);
 }

@@ -22,7 +22,7 @@ const MAX_COMPARED: usize = 5_000;
 const NEAREST: usize = 30;
 
 /// The cosine from which on a description is near a message.
-const MIN_COSINE: f32 = 0.25;
+const MIN_COSINE: f32 = 0.4;
 
 /// The row of each stem, by its key.
 static ROW_OF: LazyLock<HashMap<u32, u16>> =
