@@ -10,7 +10,7 @@ use crate::Skillcue;
 const MAX_TOUCHED: usize = 128;
 
 impl Skillcue {
-    /// Adds the skills of the parts of a project that some files are in, below the directory of [`Builder::touch_below`], and
+    /// Adds the skills of the parts of a project that some files are in, below the directory of [`Builder::touch_below`](crate::Builder::touch_below), and
     /// looks again if these have folders that were not known. Returns whether they have. Paths are absolute, or relative to
     /// that directory.
     ///
