@@ -26,6 +26,10 @@ const CLOSED_PROXY: &str = "http://127.0.0.1:9";
 /// The directory that Skillcue fills whatever it is asked: its index, and the hook's sessions.
 const OWN_CACHE: &str = ".cache/skillcue";
 
+/// The beginning of the names of the ledger's files, which `skillcue usage purge` empties: what was used stays known after
+/// `disconnect`.
+const OWN_LEDGER: &str = ".local/share/skillcue/usage.db";
+
 /// A home directory with ten skills, and an empty working directory beside it.
 ///
 /// Below the system's temporary directory, not below `target/`: clients look for a repository above the directory in which
@@ -176,7 +180,7 @@ fn read_tree(root: &Path, directory: &Path, entries: &mut BTreeMap<PathBuf, Home
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.strip_prefix(root).unwrap().to_path_buf();
-        if name == Path::new(OWN_CACHE) {
+        if name == Path::new(OWN_CACHE) || name.to_string_lossy().starts_with(OWN_LEDGER) {
             continue;
         }
         let kind = fs::symlink_metadata(&path).unwrap().file_type();
