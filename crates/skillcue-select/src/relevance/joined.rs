@@ -5,6 +5,7 @@
 //! are the same beside any others.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Words that names are often composed with. Beside one of them, one part of a name may be unknown.
 const AFFIXES: &str = "agent agents analysis analyzer api app assistant auto bot builder chat check checker cli client \
@@ -13,6 +14,7 @@ const AFFIXES: &str = "agent agents analysis analyzer api app assistant auto bot
                        lint linter log logs maker manager map media monitor news notes pdf plan planner reader report \
                        review reviewer runner scan scanner scraper search server site sql studio style summarizer sync test \
                        tester text time tool tools tracker translator video viewer watch web wizard word write writer";
+static AFFIX_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| AFFIXES.split_whitespace().collect());
 /// The least length of a word that is taken apart, and of a part.
 const MIN_WORD: usize = 6;
 const MIN_PART: usize = 3;
@@ -57,7 +59,7 @@ fn parts<'w>(word: &'w str, own: &HashSet<&str>) -> Vec<&'w str> {
     if own.contains(word) {
         return Vec::new();
     }
-    let is_affix = |part: &str| AFFIXES.split_whitespace().any(|affix| affix == part);
+    let is_affix = |part: &str| AFFIX_WORDS.contains(part);
     let mut best: Vec<Option<BestSplit>> = vec![None; word.len() + 1];
     best[0] = Some(BestSplit { cost: (0, 0), from: 0, has_own: false, has_unknown: false });
     for end in MIN_PART..=word.len() {
