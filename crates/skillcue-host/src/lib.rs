@@ -33,7 +33,7 @@ pub use programs::HostPrograms;
 pub use registries::{Registries, own_address};
 pub use settings::{Settings, project_wants};
 #[cfg(feature = "usage")]
-pub use usage::LedgerSwitch;
+pub use usage::{LEDGER_VARIABLE, LedgerSwitch};
 pub use watch::HostWatch;
 
 /// Compiles the examples of the README.

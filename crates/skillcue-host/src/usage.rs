@@ -16,8 +16,8 @@ use crate::{Environment, Host};
 const FILE: &str = "usage.db";
 /// The file that switches it off, beside it.
 const OFF: &str = "usage-off";
-/// The variable that switches it off.
-const VARIABLE: &str = "SKILLCUE_USAGE";
+/// The variable that switches it off: for all programs, or for one that is only tried.
+pub const LEDGER_VARIABLE: &str = "SKILLCUE_USAGE";
 
 /// The age up to which events count as feedback: older ones have less than an eighth of their weight.
 const MAX_FEEDBACK_AGE: Duration = Duration::from_hours(90 * 24);
@@ -55,7 +55,7 @@ impl Host {
         let environment = self.environment();
         let is_off = |value: String| matches!(value.to_ascii_lowercase().as_str(), "0" | "off" | "false" | "no");
         let Some(off) = environment.data(OFF) else { return Ok(LedgerSwitch::Nowhere) };
-        Ok(if environment.variable(VARIABLE).is_some_and(is_off) {
+        Ok(if environment.variable(LEDGER_VARIABLE).is_some_and(is_off) {
             LedgerSwitch::OffByVariable
         } else if self.settings()?.usage.record == Some(false) {
             LedgerSwitch::OffBySetting

@@ -208,15 +208,17 @@ impl UsageTracker {
     /// Calls a function with what is remembered of a conversation.
     fn with<R>(&self, id: &str, then: impl FnOnce(&mut SessionUse) -> R) -> R {
         let mut sessions = skillcue_base::lock(&self.sessions);
-        let session = match sessions.iter().position(|session| session.id == id).and_then(|at| sessions.remove(at)) {
+        let mut session = match sessions.iter().position(|session| session.id == id).and_then(|at| sessions.remove(at))
+        {
             Some(session) => session,
             None => SessionUse { id: id.to_owned(), ..SessionUse::default() },
         };
         if sessions.len() >= MAX_SESSIONS {
             sessions.pop_front();
         }
+        let result = then(&mut session);
         sessions.push_back(session);
-        then(sessions.back_mut().expect("one was pushed"))
+        result
     }
 }
 

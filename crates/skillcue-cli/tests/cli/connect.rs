@@ -37,6 +37,19 @@ fn read(sandbox: &Sandbox, path: &str) -> String {
     fs::read_to_string(sandbox.path(path)).unwrap()
 }
 
+/// The hook is tried with a message that no person wrote: in the ledger it would be a skill that was shown for nothing.
+#[test]
+fn the_trial_of_a_connection_is_not_recorded_as_use() {
+    let sandbox = sandbox();
+    let run = sandbox.act(&["connect", "claude", "--yes"]);
+    assert!(run.code == Some(0) && run.stderr.contains("a message that names tea got "), "{run}");
+    let ledger = sandbox.path("home/.local/share/skillcue/usage.db");
+    assert!(!ledger.exists(), "{run}");
+    let input = json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "$tea please"});
+    let run = sandbox.run_with(input.to_string().as_bytes(), &["hook", "claude"]);
+    assert!(run.stdout.contains("tea") && ledger.exists(), "{run}");
+}
+
 #[test]
 fn a_client_is_connected_proved_and_disconnected() {
     let sandbox = sandbox();

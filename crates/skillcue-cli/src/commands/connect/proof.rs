@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use skillcue_base::os_message;
 use skillcue_clients::Client;
 use skillcue_clients::settings::{ConnectionPart, Launch};
+use skillcue_host::LEDGER_VARIABLE;
 
 use super::ClientPlan;
 use crate::context::Context;
@@ -127,6 +128,7 @@ fn run(command: &str, input: &Value) -> Result<ShellRun, String> {
     let shell = |error: io::Error| format!("cannot start a shell: {}", os_message(&error));
     let mut child = Command::new("sh")
         .args(["-c", command])
+        .env(LEDGER_VARIABLE, "off")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -163,6 +165,7 @@ fn server(launch: &Launch) -> Result<String, String> {
     let start = Instant::now();
     let mut child = Command::new(&launch.program)
         .args(launch.server_arguments())
+        .env(LEDGER_VARIABLE, "off")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
