@@ -59,6 +59,8 @@ pub enum Eligibility {
     Considered,
     /// It takes part only if a person writes its name with a sigil: `disable-model-invocation`.
     BySigilOnly,
+    /// The organisation's policy closes it.
+    Refused,
     /// It is disabled.
     Disabled,
     /// A program that it requires is missing.
@@ -97,6 +99,7 @@ impl Selector {
         let skill = &catalog.all()[id as usize];
         let flags = self.index.flags[id as usize];
         explanation.eligibility = match () {
+            () if skill.refusal().is_some() => Eligibility::Refused,
             () if !skill.enabled() => Eligibility::Disabled,
             () if !skill.available() => Eligibility::Unavailable,
             () if flags & HIDDEN != 0 => Eligibility::BySigilOnly,

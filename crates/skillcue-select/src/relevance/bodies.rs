@@ -1,7 +1,9 @@
 //! The terms of bodies, in their order.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use skillcue_base::binary::{Reader, Writer};
 use skillcue_catalog::Skill;
 use twox_hash::XxHash3_64;
 
@@ -31,19 +33,42 @@ pub struct BodyTerms {
     bodies: HashMap<u64, DocTerms>,
 }
 
-/// The terms of one body.
+/// The terms of one body. Clones share them: a publisher has each in several lists at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocTerms {
     /// The terms in their order, with breaks between sections.
-    pub(crate) terms: Box<[u32]>,
+    pub(crate) terms: Arc<[u32]>,
     /// The keys of its code words, sorted.
-    pub(crate) code_words: Box<[u32]>,
+    pub(crate) code_words: Arc<[u32]>,
 }
 
 impl DocTerms {
     /// Returns the number of words in the body, without stop words.
     pub fn length(&self) -> u32 {
         u32::try_from(self.terms.iter().filter(|term| **term != BREAK).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Appends it to bytes, for [`DocTerms::read`].
+    ///
+    /// ```
+    /// use skillcue_base::binary::{Reader, Writer};
+    /// use skillcue_select::{BodyTerms, DocTerms};
+    ///
+    /// let body = BodyTerms::of_body("Merge the pages of `report.pdf`.");
+    /// let mut bytes = Writer::default();
+    /// body.write(&mut bytes);
+    /// assert_eq!(DocTerms::read(&mut Reader::new(bytes.as_bytes())), Some(body));
+    /// ```
+    pub fn write(&self, bytes: &mut Writer) {
+        bytes.u32s(&self.terms);
+        bytes.u32s(&self.code_words);
+    }
+
+    /// Reads what [`DocTerms::write`] has written. `None`, if it is damaged or larger than any body's.
+    pub fn read(bytes: &mut Reader<'_>) -> Option<DocTerms> {
+        let (terms, code_words) = (bytes.u32s()?, bytes.u32s()?);
+        let sound = terms.len() <= MAX_TERMS && code_words.len() <= MAX_CODE_WORDS && code_words.is_sorted();
+        sound.then(|| DocTerms { terms: terms.into(), code_words: code_words.into() })
     }
 
     /// Returns its terms and how often each occurs.

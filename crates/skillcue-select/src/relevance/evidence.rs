@@ -3,6 +3,7 @@
 use crate::relevance::field::TextField;
 use crate::relevance::message::{MAX_TERMS, MessageTerms};
 use crate::relevance::profile::Profile;
+use crate::relevance::programming::agreement;
 use crate::relevance::sequence::{BREAK, EXCLUDED, key};
 
 /// How many pairs of neighbouring words of a message are looked for.
@@ -45,6 +46,8 @@ pub struct Evidence {
     pub mention: f32,
     /// The cosine of the message and the skill by a sentence model; 0 without one.
     pub meaning: f32,
+    /// Whether the skill is for the programming language of the message: 1 if so, −1 if for others, 0 if either names none.
+    pub language: f32,
     /// The share of the message that the texts have.
     pub coverage: f32,
     /// The rarity of the rarest word that the description shares with the message, in units of that of a word which one
@@ -219,6 +222,7 @@ impl MessageTerms {
             }
             evidence.clause = evidence.clause.max(self.cosine(weight, evidence.clause, own));
         }
+        evidence.language = agreement(self.languages, positive);
         let mut excluded = 0;
         for number in negative {
             excluded |= self.position(key(*number).0).map_or(0, |at| 1 << at);

@@ -26,8 +26,9 @@ pub const RANK_PARTS: [&str; RANKS] = [
     "name",
     "mention",
     "meaning",
+    "programming language",
 ];
-const RANKS: usize = 14;
+const RANKS: usize = 15;
 /// How many values the gate weighs, and as many decide about names.
 const GATES: usize = 12;
 /// The certainty that one word gives by itself at most: not enough to show a skill.
@@ -104,6 +105,7 @@ pub fn rank_values(evidence: &Evidence, greatest: &Evidence) -> [f32; RANKS] {
         share(evidence.name, greatest.name),
         evidence.mention,
         evidence.meaning,
+        evidence.language,
     ]
 }
 

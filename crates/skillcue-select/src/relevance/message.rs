@@ -7,7 +7,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::relevance::evidence::MAX_PAIRS;
+use crate::relevance::glossary::translated;
 use crate::relevance::language::FunctionWords;
+use crate::relevance::programming::{languages_of, languages_written};
 use crate::relevance::sequence::{code_words, key, number};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{key_of, stem};
@@ -83,6 +85,8 @@ pub(crate) struct MessageTerms {
     pub(crate) triple_count: usize,
     /// Whether it asks what something is.
     pub(crate) question: bool,
+    /// The programming languages that it names, as bits.
+    pub(crate) languages: u16,
     /// The keys of the words that it refuses, which are not among `terms`.
     pub(crate) refused: Vec<u32>,
 }
@@ -106,8 +110,14 @@ impl MessageTerms {
         let mut known: HashMap<u32, usize> = HashMap::new();
         // The terms in order, without compounds.
         let mut order: Vec<u32> = Vec::new();
+        let mut languages = languages_written(text);
+        let translations = Translations::of(text, tokenizer, &|key| rarity(key) < unit);
         tokenizer.each(text, &mut |token| {
             if function_words.has(&text[token.span.clone()].to_lowercase()) {
+                return;
+            }
+            languages |= languages_of(token.key);
+            if rarity(token.key) >= unit && translations.replace(&token.span) {
                 return;
             }
             let (key, compound) = key(number(&token));
@@ -126,6 +136,14 @@ impl MessageTerms {
             });
             found[at].request |= in_request(token.span.start);
         });
+        for (span, key) in translations.terms {
+            let is_refused = refusals.iter().any(|range| range.contains(&span.start));
+            if !is_refused && !known.contains_key(&key) {
+                known.insert(key, found.len());
+                let (verb, request) = (VERB_STEMS.contains(&key), in_request(span.start));
+                found.push(MessageTerm { key, idf: rarity(key), request, verb });
+            }
+        }
         if found.iter().filter(|term| term.request).count() < 2 {
             for term in &mut found {
                 term.request = true;
@@ -140,6 +158,7 @@ impl MessageTerms {
             count: found.len(),
             code_words: code_words(head(text, 8 * 1024)),
             question: is_question(text),
+            languages,
             // What is said elsewhere, too, is not refused.
             refused: refused.into_iter().filter(|key| !known.contains_key(key)).collect(),
             ..MessageTerms::default()
@@ -201,6 +220,41 @@ impl MessageTerms {
     pub(crate) fn triple_share(&self, others: &[u16]) -> f32 {
         let has = |triple: &&u16| self.triples[usize::from(**triple >> 6)] >> (**triple & 63) & 1 == 1;
         others.iter().filter(has).count() as f32 / self.triple_count.max(1) as f32
+    }
+}
+
+/// The words of a message in English, as far as skills have them.
+#[derive(Debug, Default)]
+struct Translations {
+    /// The places of the words that are translated.
+    words: Vec<Range<usize>>,
+    /// The keys of the English terms, each with the place of its word.
+    terms: Vec<(Range<usize>, u32)>,
+}
+
+impl Translations {
+    /// Translates the words that the glossary has. `is_known` says whether any skill has a term.
+    fn of(text: &str, tokenizer: &mut Tokenizer, is_known: &dyn Fn(u32) -> bool) -> Translations {
+        let mut all = Translations::default();
+        for word in translated(text) {
+            let before = all.terms.len();
+            for english in word.english {
+                tokenizer.each(english, &mut |token| {
+                    if !token.compound && is_known(token.key) {
+                        all.terms.push((word.span.clone(), token.key));
+                    }
+                });
+            }
+            if all.terms.len() > before {
+                all.words.push(word.span);
+            }
+        }
+        all
+    }
+
+    /// Returns whether a word that no skill has is at a place where a translation counts in its stead.
+    fn replace(&self, span: &Range<usize>) -> bool {
+        self.words.iter().any(|word| word.start < span.end && span.start < word.end)
     }
 }
 

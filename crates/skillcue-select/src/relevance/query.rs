@@ -5,6 +5,7 @@ use std::ops::Range;
 use hashbrown::HashTable;
 
 use crate::relevance::field::spread;
+use crate::relevance::glossary::translated;
 use crate::relevance::index::TextIndex;
 use crate::relevance::language::FunctionWords;
 use crate::relevance::lookalikes::LookalikeScratch;
@@ -104,6 +105,21 @@ pub(crate) fn distinct(text: &str, refused: &[Range<usize>], half: f32, tokenize
             terms.push(Term { stem: token.stem.into(), key, span: token.span, weight: weight(token.stem, key, half) });
         }
     });
+    for word in translated(text) {
+        if refused.iter().any(|range| range.contains(&word.span.start)) {
+            continue;
+        }
+        for english in word.english {
+            tokenizer.each(english, &mut |token| {
+                let key = token.key;
+                if !token.compound && seen.find(spread(key), |seen| *seen == key).is_none() {
+                    seen.insert_unique(spread(key), key, |key| spread(*key));
+                    let weight = weight(token.stem, key, half);
+                    terms.push(Term { stem: token.stem.into(), key, span: word.span.clone(), weight });
+                }
+            });
+        }
+    }
     terms
 }
 
