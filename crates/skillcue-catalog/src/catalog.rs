@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashTable;
 use rayon::prelude::*;
@@ -14,7 +14,9 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 use crate::checkout::Origins;
 use crate::discovery::Effort;
 use crate::parallel::{MIN_PARALLEL, all_pairs};
-use crate::{Enablement, InvalidSkill, Skill, SkillDir, Source, TreeLimits};
+use crate::{
+    Enablement, InvalidSkill, OrgPolicy, PolicyGate, PolicyRefusal, Skill, SkillDir, SkillOrigins, Source, TreeLimits,
+};
 use skillcue_base::Shown;
 
 /// Every discovered skill, sorted by name, and the diagnostics of the discovery. Immutable: share it by `Arc`, and let
@@ -22,14 +24,15 @@ use skillcue_base::Shown;
 #[derive(Debug)]
 pub struct Catalog {
     /// Sorted by name, then precedence: of one name, the first is the one that counts.
-    skills: Vec<Box<Skill>>,
+    pub(crate) skills: Vec<Box<Skill>>,
     /// How many of them are not shadowed.
-    count: usize,
-    invalid: Vec<InvalidSkill>,
-    diagnostics: Vec<Diagnostic>,
-    effort: Effort,
-    by_name: OnceLock<HashTable<u32>>,
-    generation: OnceLock<Generation>,
+    pub(crate) count: usize,
+    pub(crate) invalid: Vec<InvalidSkill>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) effort: Effort,
+    pub(crate) by_name: OnceLock<HashTable<u32>>,
+    pub(crate) generation: OnceLock<Generation>,
+    pub(crate) policy: Option<(Arc<PolicyGate>, Arc<SkillOrigins>)>,
 }
 
 /// An id of all metadata of a catalog. It changes if and only if some skill's metadata does: not with bodies, file
@@ -47,6 +50,7 @@ impl fmt::Display for Generation {
 pub(crate) struct CatalogRules<'r> {
     pub(crate) enablement: &'r Enablement,
     pub(crate) origins: Origins<'r>,
+    pub(crate) policy: Option<(Arc<PolicyGate>, Arc<SkillOrigins>)>,
 }
 
 impl Catalog {
@@ -63,7 +67,8 @@ impl Catalog {
         // Skills are scattered in memory: one pass over all of them, on all cores.
         let decide = |skill: &mut Box<Skill>| {
             skill.state.foreign = rules.origins.is_foreign(skill);
-            skill.state.enabled = is_enabled(skill, rules.enablement.of(skill, &shared));
+            skill.state.enabled = skill.refusal().is_none()
+                && (skill.is_required() || is_enabled(skill, rules.enablement.of(skill, &shared)));
             (usize::from(!skill.shadowed()), usize::from(skill.demanding))
         };
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
@@ -88,9 +93,14 @@ impl Catalog {
         invalid.sort_by(|a, b| a.path.cmp(&b.path));
         diagnostics.extend(invalid.iter().flat_map(|invalid| invalid.diagnostics.iter().cloned()));
         let (by_name, generation) = (OnceLock::new(), OnceLock::new());
-        let mut catalog = Catalog { skills, count, invalid, diagnostics, effort, by_name, generation };
+        let policy = rules.policy.clone();
+        let mut catalog = Catalog { skills, count, invalid, diagnostics, effort, by_name, generation, policy };
         let refused = catalog.refused_switches(rules.enablement, &shared);
         catalog.diagnostics.extend(refused);
+        if let Some((gate, origins)) = &rules.policy {
+            let found = gate.findings(&catalog, origins);
+            catalog.diagnostics.extend(found);
+        }
         catalog.diagnostics.sort();
         catalog
     }
@@ -115,6 +125,32 @@ impl Catalog {
             }
         }
         refused
+    }
+
+    /// Returns why the organisation's policy closes a skill as it is now: rules about content are asked again, because files
+    /// may have changed since the discovery.
+    pub fn refusal(&self, skill: &Skill) -> Option<PolicyRefusal> {
+        let (gate, origins) = self.policy.as_ref()?;
+        gate.refusal_now(skill, origins)
+    }
+
+    /// Returns the organisation's policy, if there is one.
+    pub fn policy(&self) -> Option<&OrgPolicy> {
+        Some(self.policy.as_ref()?.0.policy())
+    }
+
+    /// Returns a catalog of other skills that have the same names, in the same order, and the same decisions about them.
+    pub(crate) fn replaced(&self, skills: Vec<Box<Skill>>) -> Catalog {
+        Catalog {
+            skills,
+            count: self.count,
+            invalid: self.invalid.clone(),
+            diagnostics: self.diagnostics.clone(),
+            effort: self.effort,
+            by_name: OnceLock::new(),
+            generation: OnceLock::new(),
+            policy: self.policy.clone(),
+        }
     }
 
     /// Returns the effective skills, sorted by name: of each name the one of highest precedence, and only those whose

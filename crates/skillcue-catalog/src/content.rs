@@ -224,6 +224,31 @@ impl Content {
 pub struct ContentStamps(BTreeMap<PathBuf, EntryMetadata>);
 
 impl ContentStamps {
+    /// Returns the digest of all stamps, for records that outlive the process.
+    ///
+    /// ```
+    /// use skillcue_catalog::{ContentStamps, SkillDir};
+    /// let tmp = tempfile::tempdir()?;
+    /// std::fs::write(tmp.path().join("SKILL.md"), "# Forms")?;
+    /// let dir = SkillDir::open("pdf", tmp.path())?;
+    /// assert_eq!(ContentStamps::of(&dir)?.digest(), ContentStamps::of(&dir)?.digest());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn digest(&self) -> Digest {
+        let mut digester = Digester::default();
+        for (path, stamp) in &self.0 {
+            let EntryMetadata { kind, mode, size, identity: (device, inode), changed_ns } = stamp;
+            let line = format!("\0{kind:?} {mode:o} {size} {device} {inode} {changed_ns}\n");
+            digester.update(path.as_os_str().as_bytes()).update(line);
+        }
+        digester.finish()
+    }
+
+    /// Returns the time of the last change of any file, in nanoseconds since 1970.
+    pub fn changed_ns(&self) -> i128 {
+        self.0.values().map(|stamp| stamp.changed_ns).max().unwrap_or_default()
+    }
+
     /// Takes the stamp of every file below a skill's directory, following no link.
     pub fn of(dir: &SkillDir) -> Result<ContentStamps, ContentError> {
         let mut stamps = BTreeMap::new();

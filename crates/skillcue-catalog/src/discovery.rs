@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rayon::prelude::*;
 use skillcue_format::{Code, Diagnostic};
 
 use crate::candidate::InvalidSkill;
@@ -17,7 +18,7 @@ use crate::index_cache::{IndexCache, encode};
 use crate::parallel::{all_pairs, sort_by};
 use crate::section::{RootSection, SectionEntry, is_recent};
 use crate::walk::{Findings, walk};
-use crate::{Catalog, Checkout, Enablement, RemoteSkill, Skill, SkillFile, SkillRoot};
+use crate::{Catalog, Checkout, Enablement, PolicyGate, RemoteSkill, Skill, SkillFile, SkillOrigins, SkillRoot};
 use skillcue_base::os_message;
 
 /// A search for skills, configured.
@@ -42,6 +43,8 @@ pub struct Discovery {
     nested: bool,
     remote: Arc<[RemoteSkill]>,
     checkout: Option<Checkout>,
+    pub(crate) policy: Option<Arc<PolicyGate>>,
+    pub(crate) origins: Arc<SkillOrigins>,
 }
 
 /// How much work a discovery was.
@@ -216,10 +219,21 @@ impl Discovery {
         if !self.remote.is_empty() {
             skills.append(&mut crate::remote::skills(&self.remote, roots, &mut diagnostics));
         }
+        let origins = Origins::new(self.checkout.as_ref(), roots, real);
+        let gate = self.policy.as_ref().filter(|gate| !gate.policy().is_empty());
+        if let Some(gate) = gate {
+            skills.par_iter_mut().for_each(|skill| {
+                let standing = gate.standing(skill, origins.is_foreign(skill), &self.origins);
+                if standing.refusal.is_some() || standing.is_required {
+                    skill.extra_mut().standing = standing;
+                }
+            });
+            gate.keep();
+        }
         sort_skills(&mut skills);
         let mut programs = ProgramLookup { dirs: self.search_path.as_deref(), known: HashMap::new() };
-        let origins = Origins::new(self.checkout.as_ref(), roots, real);
-        let rules = CatalogRules { enablement: &self.enablement, origins };
+        let policy = gate.map(|gate| (Arc::clone(gate), Arc::clone(&self.origins)));
+        let rules = CatalogRules { enablement: &self.enablement, origins, policy };
         Catalog::assemble(skills, invalid, diagnostics, &rules, effort, &mut |skill| programs.missing(skill))
     }
 }
@@ -416,11 +430,12 @@ fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<InvalidSkill>
     dropped
 }
 
-/// Sorts skills by name, then precedence, then path. Mostly they are in order already.
+/// Sorts skills by name, then precedence (a policy's before that of roots), then path. Mostly they are in order already.
 fn sort_skills(skills: &mut [Box<Skill>]) {
     let before = |a: &Skill, b: &Skill| {
         a.bytes(a.name)
             .cmp(b.bytes(b.name))
+            .then_with(|| a.policy_rank().cmp(&b.policy_rank()))
             .then_with(|| a.arena.root.rank.cmp(&b.arena.root.rank))
             .then_with(|| a.bytes(a.rel).cmp(b.bytes(b.rel)))
     };

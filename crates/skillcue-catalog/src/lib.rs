@@ -38,8 +38,11 @@ pub mod consent;
 mod content;
 mod discovery;
 mod discovery_state;
+mod draft;
 mod enablement;
+mod glob;
 mod index_cache;
+mod org_policy;
 mod parallel;
 mod plugin;
 mod remote;
@@ -49,6 +52,7 @@ mod skill;
 mod skill_dir;
 mod source;
 pub mod uri;
+mod view;
 mod walk;
 
 pub use body::{BodyAt, BodyFile};
@@ -60,6 +64,11 @@ pub use content::{Content, ContentError, ContentId, ContentStamps, Leaf, Leaves,
 pub use discovery::{Discovery, Effort};
 pub use discovery_state::DiscoveryState;
 pub use enablement::Enablement;
+pub use glob::NameGlob;
+pub use org_policy::{
+    ContentAuditor, OrgPolicy, OrgPolicyError, PolicyGate, PolicyRefusal, PolicySubject, PolicySummary, ProgramRule,
+    SkillOrigin, SkillOrigins, SkillRequirement, SubjectContent, publisher_of,
+};
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use remote::RemoteSkill;
 pub use skill::{Location, Skill, SkillFile, SkillSummary};
@@ -69,4 +78,5 @@ pub use skill_dir::{
     TreeLimits,
 };
 pub use source::{SkillRoot, Source, nested_roots, project_roots, touched_roots, user_roots};
+pub use view::ViewRule;
 pub use walk::{MAX_DEPTH, SKIPPED_DIRECTORIES};

@@ -1,4 +1,4 @@
-//! Remote skills: listed by a server, and not on this machine's disk.
+//! Remote skills: listed by a server or a published catalog, and not on this machine's disk.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,22 +7,33 @@ use std::sync::{Arc, OnceLock};
 use skillcue_format::{Code, Diagnostic, FileKind, Node, Parsed};
 
 use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
-use crate::skill::SkillState;
+use crate::skill::{RareSkillFields, SkillState};
 use crate::skill_dir::CompactStamp;
-use crate::{Skill, SkillFile, SkillRoot, Source};
+use crate::{ContentId, Skill, SkillFile, SkillRoot, Source};
 
 /// A skill as a server lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteSkill {
-    /// The user's name for the server.
+    /// The user's name for the server or catalog.
     pub server: Arc<str>,
+    /// [`Source::Mcp`] or [`Source::Catalog`].
+    pub source: Source,
+    /// The place among those of one source: lower ones come first.
+    pub precedence: u32,
     /// The URI of its `SKILL.md`.
     pub uri: String,
     /// Its front matter as one line of JSON, which is also YAML.
     pub front_matter: String,
     /// The size of its `SKILL.md`.
     pub size: u64,
+    /// The id of its files, if the server lists their digests.
+    pub content: Option<ContentId>,
+    /// A number that changes with the content of its `SKILL.md`; 0 if that is not known.
+    pub main_number: u64,
 }
+
+/// Skills of one root: source, precedence, server and scheme.
+type GroupKey<'s> = (Source, u32, &'s str, &'s str);
 
 /// Makes skills of the ones that servers list, called `server:name`: no server can take the name of another's skill,
 /// and the name shows where the skill comes from.
@@ -33,7 +44,7 @@ pub(crate) fn skills(
 ) -> Vec<Box<Skill>> {
     let first_rank = narrow(roots.len());
     let is_plugin = |server: &str| roots.iter().any(|root| root.plugin.as_deref() == Some(server));
-    let mut groups: HashMap<(&str, &str), Vec<(&RemoteSkill, &str)>> = HashMap::new();
+    let mut groups: HashMap<GroupKey<'_>, Vec<(&RemoteSkill, &str)>> = HashMap::new();
     let mut refused: Vec<&str> = Vec::new();
     for skill in listed {
         // `name:skill` must be unambiguous.
@@ -41,23 +52,27 @@ pub(crate) fn skills(
             if !refused.contains(&&*skill.server) {
                 refused.push(&skill.server);
                 let message = format!(
-                    "the server `{0}` has the same name as the plugin `{0}`: its skills are left out",
-                    skill.server
+                    "the {1} `{0}` has the same name as the plugin `{0}`: its skills are left out",
+                    skill.server,
+                    noun(skill.source)
                 );
-                let help = "give the server another name in skillcue.toml";
+                let help = "give it another name in skillcue.toml";
                 diagnostics.push(Diagnostic::new(Code::Remote, message).with_help(help));
             }
             continue;
         }
         match skill.uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.strip_suffix("/SKILL.md")?))) {
-            Some((scheme, rel)) => groups.entry((&skill.server, scheme)).or_default().push((skill, rel)),
+            Some((scheme, rel)) => {
+                let of = (skill.source, skill.precedence, &*skill.server, scheme);
+                groups.entry(of).or_default().push((skill, rel));
+            }
             None => diagnostics.push(unusable(skill, "its URI does not end in `/SKILL.md`")),
         }
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_unstable_by_key(|(of, _)| *of);
     let mut made = Vec::with_capacity(listed.len());
-    for (rank, ((server, scheme), skills)) in (first_rank..).zip(groups) {
+    for (rank, ((source, _, server, scheme), skills)) in (first_rank..).zip(groups) {
         let mut text = Vec::new();
         let mut parts = Vec::with_capacity(skills.len());
         let mut layouts = Vec::with_capacity(skills.len());
@@ -78,16 +93,16 @@ pub(crate) fn skills(
             let digest = parsed.raw.as_ref().map_or(0, Node::digest).to_le_bytes();
             let yaml = put(&skill.front_matter);
             layouts.push(FrontMatterLayout { yaml, first_line: 1, digest, ..FrontMatterLayout::default() });
-            parts.push((rel, name, skill.size));
+            parts.push((rel, name, skill.size, skill.main_number, skill.content));
         }
         let root = SkillRoot {
             rank,
             server: Some(server.into()),
             // A path joined to it is a URI again.
-            ..SkillRoot::new(PathBuf::from(format!("{scheme}://")), Source::Mcp)
+            ..SkillRoot::new(PathBuf::from(format!("{scheme}://")), source)
         };
         let arena = Arc::new(SkillArena { text, layouts: Layouts::InMemory(layouts), root: Arc::new(root) });
-        made.extend((0..).zip(parts).map(|(number, (rel, name, size))| {
+        made.extend((0..).zip(parts).map(|(number, (rel, name, size, main_number, content))| {
             Box::new(Skill {
                 arena: Arc::clone(&arena),
                 number,
@@ -97,10 +112,11 @@ pub(crate) fn skills(
                     seconds: 0,
                     nanoseconds: 0,
                     size: u32::try_from(size).unwrap_or(u32::MAX),
-                    inode: 0,
+                    inode: main_number,
                 },
                 lazy: OnceLock::new(),
-                extra: None,
+                extra: content
+                    .map(|content| Box::new(RareSkillFields { listed: Some(content), ..RareSkillFields::default() })),
                 file: SkillFile::Markdown,
                 demanding: false,
                 state: SkillState::NEW,
@@ -111,10 +127,15 @@ pub(crate) fn skills(
 }
 
 fn unusable(skill: &RemoteSkill, why: &str) -> Diagnostic {
-    let message = format!("the server `{}` lists a skill that cannot be used: {why}", skill.server);
+    let of = noun(skill.source);
+    let message = format!("the {of} `{}` lists a skill that cannot be used: {why}", skill.server);
     Diagnostic::new(Code::Remote, message)
-        .with_help("report it to the operator of the server")
+        .with_help(format!("report it to the operator of the {of}"))
         .at(PathBuf::from(&skill.uri))
+}
+
+fn noun(source: Source) -> &'static str {
+    if source == Source::Catalog { "catalog" } else { "server" }
 }
 
 fn narrow(count: usize) -> u32 {

@@ -1,4 +1,6 @@
 //! One discovered skill: level 1.
+//!
+//! Over 500 lines: one type, its fields and what is asked of it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +11,9 @@ use skillcue_format::split::{FrontMatterScan, scan};
 use skillcue_format::{DiscoveryInfo, FileKind, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
 
 use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::org_policy::PolicyStanding;
 use crate::skill_dir::CompactStamp;
-use crate::{BodyAt, BodyFile, FileStamp, SkillDir, SkillRoot, Source};
+use crate::{BodyAt, BodyFile, ContentId, FileStamp, SkillDir, SkillRoot, Source};
 
 /// The kinds of files that describe a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +92,7 @@ struct RereadFrontMatter {
 }
 
 /// The fields that only few skills have.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RareSkillFields {
     /// The real directory of the skill file, if it is a link to that of another directory.
     pub(crate) real_dir: Option<PathBuf>,
@@ -99,6 +102,10 @@ pub(crate) struct RareSkillFields {
     pub(crate) body: Option<(BodyAt, u64)>,
     /// Other locations of skills with the same front matter and size.
     pub(crate) copies: Vec<Location>,
+    /// The decision of the organisation's policy.
+    pub(crate) standing: PolicyStanding,
+    /// The id of its files, of a skill that a server lists with their digests.
+    pub(crate) listed: Option<ContentId>,
 }
 
 /// The fields of a skill that a listing shows; all other fields have their defaults.
@@ -148,6 +155,22 @@ impl SkillState {
 }
 
 impl Skill {
+    /// Returns another value for the same skill, for a second catalog. Texts are shared; what was parsed is not.
+    pub(crate) fn duplicate(&self) -> Skill {
+        Skill {
+            arena: Arc::clone(&self.arena),
+            lazy: OnceLock::new(),
+            extra: self.extra.clone(),
+            number: self.number,
+            rel: self.rel,
+            name: self.name,
+            stamp: self.stamp,
+            file: self.file,
+            demanding: self.demanding,
+            state: self.state,
+        }
+    }
+
     /// Returns the name by which the skill is found.
     pub fn name(&self) -> &str {
         // Names were UTF-8 when they were stored; a forged cache file gives an empty name, not a panic.
@@ -309,7 +332,8 @@ impl Skill {
         Tokens::bytes4(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
-    /// Returns whether it is switched on, by configuration or default.
+    /// Returns whether it is switched on, by configuration or default. A skill that the organisation's policy
+    /// [refuses](Skill::refusal) never is, and one that it requires always.
     pub fn enabled(&self) -> bool {
         self.state.enabled
     }

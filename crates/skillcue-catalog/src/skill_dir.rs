@@ -76,8 +76,12 @@ pub struct OpenedFile {
 impl SkillDir {
     /// Opens the directory `dir` of the skill `skill_name`.
     ///
-    /// `dir` itself is trusted: discovery found it, and it may be reached through links. The name is for messages.
+    /// `dir` itself is trusted: discovery found it, and it may be reached through links. The name is for messages. The URI
+    /// of a remote skill is none of a directory, even where a directory of its name is below the current one.
     pub fn open(skill_name: &str, dir: &Path) -> Result<Self, FileError> {
+        if dir.is_relative() && dir.as_os_str().as_encoded_bytes().windows(3).any(|bytes| bytes == b"://") {
+            return Err(FileError::from_open(skill_name, &dir.to_string_lossy(), ResolveError::NotFound));
+        }
         let root = ConfinedDir::open(dir).map_err(|source| {
             let error = if source.kind() == io::ErrorKind::NotFound {
                 ResolveError::NotFound

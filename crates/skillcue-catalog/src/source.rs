@@ -19,6 +19,8 @@ pub enum Source {
     User,
     /// A plugin's bundle.
     Plugin,
+    /// A configured catalog on an object store.
+    Catalog,
     /// Shipped inside the binary.
     Bundled,
     /// A configured MCP server.
@@ -27,8 +29,8 @@ pub enum Source {
 
 impl Source {
     /// All sources, highest precedence first.
-    pub const ALL: [Source; 6] =
-        [Source::Inline, Source::Project, Source::User, Source::Plugin, Source::Bundled, Source::Mcp];
+    pub const ALL: [Source; 7] =
+        [Source::Inline, Source::Project, Source::User, Source::Plugin, Source::Catalog, Source::Bundled, Source::Mcp];
 
     /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +39,7 @@ impl Source {
             Source::Project => "project",
             Source::User => "user",
             Source::Plugin => "plugin",
+            Source::Catalog => "catalog",
             Source::Bundled => "bundled",
             Source::Mcp => "mcp",
         }

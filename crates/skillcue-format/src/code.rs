@@ -81,6 +81,8 @@ codes! {
     SearchLimit = "search_limit", Warning, "Discovery stopped at a limit; skills beyond it were not looked for.";
     InvalidPlugin = "invalid_plugin", Warning, "A plugin's `plugin.json` cannot be read.";
     Remote = "remote", Warning, "A configured server lists a skill that cannot be used, or could not be asked.";
+    PolicyMissing = "policy_missing", Warning, "A skill that the organisation's policy requires is missing, or cannot be used.";
+    PolicyRefused = "policy_refused", Info, "The organisation's policy closes the skill; it is in no list for models and cannot be loaded.";
     IndexCache = "index_cache", Info, "The index cache could not be read or written; discovery did without it.";
     // Strict rules: valid YAML and a usable skill, but not what the open standard says.
     UnknownField = "unknown_field", Error, "A top-level key that the standard does not have.";

@@ -18,6 +18,7 @@
 mod brief;
 mod code;
 mod diagnostic;
+mod edit;
 mod fields;
 mod flow;
 mod generic;
@@ -41,6 +42,7 @@ mod yaml;
 pub use brief::{MAX_BRIEF, brief};
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity, Span};
+pub use edit::{EditError, MatchingEdit};
 pub use fields::split_tools;
 pub use lifecycle::Lifecycle;
 pub use lint::lint;

@@ -27,11 +27,28 @@ pub struct Consent {
     /// Whether other content has been seen since. It then counts no longer, even if the content comes back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
+    /// Whether it is a refusal: the subject is not allowed, whatever its content. `changed` is set as well, so that
+    /// programs that do not know refusals do not take one for consent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
 }
 
 impl Consent {
+    fn new(question: &Question, scope: Scope) -> Consent {
+        Consent {
+            subject: question.subject.clone(),
+            content: question.content,
+            scope,
+            permissions: question.permissions.clone(),
+            since: skillcue_base::rfc3339_seconds(SystemTime::now()),
+            changed: false,
+            denied: false,
+        }
+    }
+
     fn answers(&self, question: &Question) -> bool {
         !self.changed
+            && !self.denied
             && self.subject.covers(&question.subject)
             && self.content == question.content
             && self.permissions.cover(&question.permissions)
@@ -94,12 +111,36 @@ impl ConsentStore {
     /// Returns all consent in the file, also what counts no longer, by subject.
     pub fn list(&self) -> Vec<Consent> {
         let mut list = self.0.kept.list();
+        list.retain(|consent| !consent.denied);
         list.sort_by(|a, b| a.subject.cmp(&b.subject));
         list
     }
 
+    /// Returns all refusals in the file, by subject.
+    pub fn refusals(&self) -> Vec<Consent> {
+        let mut list = self.0.kept.list();
+        list.retain(|consent| consent.denied);
+        list.sort_by(|a, b| a.subject.cmp(&b.subject));
+        list
+    }
+
+    /// Remembers that a person has said no to a subject, whatever its content becomes. It replaces what was allowed to it;
+    /// [`Scope::Always`] of [`ConsentGate::remember`] takes it back.
+    pub fn refuse(&self, question: &Question) -> Result<(), ConsentError> {
+        let refusal = Consent { changed: true, denied: true, ..Consent::new(question, Scope::Always) };
+        let put = |list: &mut Vec<Consent>| {
+            list.retain(|known| !known.subject.is_replaced_by(&refusal.subject));
+            list.push(refusal.clone());
+        };
+        self.0.kept.change(put)?;
+        skillcue_base::lock(&self.0.here).retain(|known| !known.subject.is_replaced_by(&refusal.subject));
+        Ok(())
+    }
+
     /// Withdraws the consent for which `is_meant` returns true, in the file and for this process. Returns it.
+    /// Refusals stay.
     pub fn withdraw(&self, is_meant: impl Fn(&Consent) -> bool) -> Result<Vec<Consent>, ConsentError> {
+        let is_meant = |consent: &Consent| !consent.denied && is_meant(consent);
         if let Some(trouble) = self.0.kept.trouble() {
             return Err(RecordsError::Format(trouble).into());
         }
@@ -135,7 +176,10 @@ impl ConsentStore {
 
 impl ConsentGate for ConsentStore {
     fn answer(&self, question: &Question) -> Answer {
-        if self.0.kept.look(|kept| kept.iter().any(|consent| consent.answers(question))) || self.take(question) {
+        let refuses = |consent: &Consent| consent.denied && consent.subject.covers(&question.subject);
+        if self.0.kept.look(|kept| kept.iter().any(refuses)) {
+            Answer::Denied
+        } else if self.0.kept.look(|kept| kept.iter().any(|consent| consent.answers(question))) || self.take(question) {
             Answer::Allowed
         } else if self.knows(&question.subject) {
             Answer::Changed
@@ -145,14 +189,7 @@ impl ConsentGate for ConsentStore {
     }
 
     fn remember(&self, question: &Question, scope: Scope) -> Result<(), ConsentError> {
-        let consent = Consent {
-            subject: question.subject.clone(),
-            content: question.content,
-            scope,
-            permissions: question.permissions.clone(),
-            since: skillcue_base::rfc3339_seconds(SystemTime::now()),
-            changed: false,
-        };
+        let consent = Consent::new(question, scope);
         let put = |list: &mut Vec<Consent>| {
             list.retain(|known| !known.subject.is_replaced_by(&consent.subject));
             list.push(consent.clone());
@@ -278,6 +315,30 @@ mod tests {
         store.remember(&Question::new(remote("url", "pdf"), content("one")), Scope::Always).unwrap();
         let elsewhere = Question::new(remote("other url", "pdf"), content("one"));
         assert_eq!(store.answer(&elsewhere), Answer::NotAsked, "another server under that label");
+    }
+
+    #[test]
+    fn a_refusal_counts_for_any_content_until_it_is_allowed_for_good() {
+        let tmp = tempfile::tempdir().unwrap();
+        let path = tmp.path().join("consent.json");
+        let (one, other) = (ConsentStore::new(Some(path.clone())), ConsentStore::new(Some(path)));
+        let [old, new] = ["one", "two"].map(|text| Question::new(remote("url", "pdf"), content(text)));
+        one.remember(&old, Scope::Session).unwrap();
+        one.remember(&old, Scope::Always).unwrap();
+        one.refuse(&old).unwrap();
+        for store in [&one, &other] {
+            assert_eq!((store.answer(&old), store.answer(&new)), (Answer::Denied, Answer::Denied));
+            assert!(store.knows(&old.subject) && store.list().is_empty());
+        }
+        one.remember(&old, Scope::Session).unwrap();
+        assert_eq!(one.answer(&old), Answer::Denied, "a yes for the process does not undo a no for good");
+        assert_eq!(other.withdraw(|_| true).unwrap(), [], "taking everything back allows nothing");
+        let [kept] = &other.refusals()[..] else { panic!("not one refusal") };
+        assert!(kept.changed && kept.denied, "an older program takes it for consent that is over");
+        let elsewhere = Question::new(remote("other url", "pdf"), content("one"));
+        assert_eq!(other.answer(&elsewhere), Answer::NotAsked);
+        other.remember(&new, Scope::Always).unwrap();
+        assert_eq!((other.answer(&new), other.refusals()), (Answer::Allowed, Vec::new()));
     }
 
     #[test]
