@@ -73,7 +73,8 @@ pub(crate) fn source_rank(source: Source) -> u8 {
         Source::User => 2,
         Source::Project => 3,
         Source::Plugin => 4,
-        Source::Mcp => 5,
+        Source::Catalog => 5,
+        Source::Mcp => 6,
     }
 }
 

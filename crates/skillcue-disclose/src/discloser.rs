@@ -14,10 +14,16 @@ use crate::report::{DisclosedSkill, DisclosureCost, ListOmissions, NOT_ALONE, TO
 use crate::shortlist::Shortlist;
 use crate::situation::Situation;
 use crate::skill_list::{ListStyle, list_entry, list_within_limit};
+use crate::use_counts::UseCounts;
 use crate::{
     BodySource, Budget, CounterError, Decision, DiscloseConfig, Disclosure, Fallback, LoadAdvice, Policy, Rehydration,
     Session, SkillList, Tier, TokenCounter,
 };
+
+/// More bytes than an entry of a list has beside its name and its description.
+const ENTRY_FRAME: usize = 80;
+/// More bytes than a list has beside its entries.
+const LIST_FRAME: usize = 2_000;
 
 /// Decides, for one catalog and one configuration, what the model is shown.
 ///
@@ -54,6 +60,7 @@ pub struct Discloser {
     left_out: [OnceLock<Arc<ListOmissions>>; 2],
     eager: OnceLock<Tokens>,
     nothing: SkillList,
+    uses: Option<UseCounts>,
 }
 
 impl std::fmt::Debug for Discloser {
@@ -96,7 +103,26 @@ impl Discloser {
     ) -> Discloser {
         let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (memo, left_out, nothing) = (Memo::new(counter), Default::default(), SkillList::default());
-        Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing }
+        Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing, uses: None }
+    }
+
+    /// Shortens the descriptions of skills that are used last: after pinned ones and those with a priority, before the
+    /// order of sources. The counts must not change while the catalog's generation stays, or the lists are not stable.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    /// use skillcue_catalog::Discovery;
+    /// use skillcue_disclose::{Bytes4, DiscloseConfig, Discloser, UseCounts};
+    ///
+    /// let catalog = Arc::new(Discovery::new([]).run());
+    /// let counts = UseCounts::new(|| Some(BTreeMap::from([("pdf".to_owned(), 7)])));
+    /// let discloser = Discloser::with_counter(catalog, DiscloseConfig::default(), &Bytes4).by_use(Some(counts));
+    /// assert_eq!(discloser.prompt().text.as_ref(), "");
+    /// ```
+    #[must_use]
+    pub fn by_use(self, uses: Option<UseCounts>) -> Discloser {
+        Discloser { uses, ..self }
     }
 
     /// Returns the catalog.
@@ -145,8 +171,18 @@ impl Discloser {
 
     fn build_list(&self, style: ListStyle) -> SkillList {
         let skills = self.catalog.skills().filter(|skill| skill.is_for_models());
-        let items = skills.map(|skill| list_entry(skill, style, &self.config)).collect();
-        list_within_limit(style, items, self.config.catalog_tokens(), self.counter)
+        let mut items: Vec<_> = skills.map(|skill| list_entry(skill, style, &self.config)).collect();
+        // A token has at least one byte: what has fewer bytes is not shortened, and its order is of no account.
+        let bytes: usize =
+            items.iter().map(|item| item.entry.id.len() + item.entry.description.len() + ENTRY_FRAME).sum();
+        let limit = self.config.catalog_tokens();
+        if let Some(uses) = self.uses.as_ref().filter(|_| limit.is_some_and(|limit| bytes + LIST_FRAME > limit.0)) {
+            let uses = uses.count().unwrap_or_default();
+            for item in &mut items {
+                item.entry.uses = uses.get(&*item.entry.id).copied().unwrap_or(0);
+            }
+        }
+        list_within_limit(style, items, limit, self.counter)
     }
 
     /// Decides what the model is shown this turn. [`Disclosure::trace`] logs it.

@@ -68,7 +68,9 @@ fn linked_files(body: &str) -> Vec<&str> {
                 && (1..=5).contains(&extension.len())
                 && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
         });
-        let is_relative = !path.starts_with(['/', '~', '$', '-']) && !path.contains("..") && !path.contains("://");
+        // Windows paths in prose are no files of a skill: asking for one would be logged as an attempt to leave it.
+        let is_relative =
+            !path.starts_with(['/', '~', '$', '-']) && !path.contains("..") && !path.contains(['\\', ':', '\0']);
         if is_file && is_relative && path != "SKILL.md" && path.len() < 200 && !files.contains(&path) {
             files.push(path);
             if files.len() >= 4 * MAX_FILES {
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn paths_are_found_in_links_and_backticks_and_words() {
         let body = "See [forms](references/forms.md#fields), `scripts/fill.py`, ./docs/a-b.txt. and references/forms.md; \
-                    not https://x.y/z.md, /etc/passwd.conf, ../up.md, v1.2, e.g. this, $HOME/x.sh or SKILL.md.";
+                    not https://x.y/z.md, C:\\tools\\x.exe, eng\\common.props, /etc/passwd.conf, ../up.md, v1.2, e.g. this, $HOME/x.sh or SKILL.md.";
         assert_eq!(linked_files(body), ["references/forms.md", "scripts/fill.py", "docs/a-b.txt", "v1.2", "e.g"]);
         assert_eq!(linked_files(""), [""; 0]);
     }

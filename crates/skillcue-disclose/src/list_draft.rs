@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use skillcue_format::{Tokens, brief};
 
+use crate::lead_in::shorten_telling;
 use crate::name_groups::NameGroups;
 use crate::skill_list::{ListStyle, PendingEntry, shorten};
 use crate::{ListEntry, SkillList, TokenCounter};
@@ -144,7 +145,7 @@ pub(crate) fn shrink<'i>(
                     let part = shorten(&entry.description, |part| cost(part) <= aim);
                     if part.len() > briefs[at].len() + '…'.len_utf8() { Cow::Owned(part) } else { briefs[at].clone() }
                 }
-                _ => Cow::Owned(shorten(&briefs[at], |part| cost(part) <= aim)),
+                _ => Cow::Owned(shorten_telling(&briefs[at], |part| cost(part) <= aim)),
             };
             let cost = cost(&text);
             over = over.saturating_sub(now[at].saturating_sub(cost));
@@ -198,7 +199,7 @@ pub(crate) fn keep_average(items: &mut [PendingEntry<'_>], counter: &dyn TokenCo
     let Some(share) = share else { return };
     for (item, (bare, add)) in items.iter_mut().zip(costs) {
         if add > share {
-            let text = shorten(&item.entry.description, |part| cost(&item.entry, part) <= bare + share);
+            let text = shorten_telling(&item.entry.description, |part| cost(&item.entry, part) <= bare + share);
             (item.entry.description, item.is_shortened) = (Cow::Owned(text), true);
         }
     }

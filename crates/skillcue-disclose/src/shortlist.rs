@@ -6,10 +6,11 @@ use skillcue_select::{Grade, Hit};
 
 use crate::discloser::{Discloser, TurnText, breadcrumb, disclosed, hint_with};
 use crate::documentation::MAX_FREE_OVERHEAD;
+use crate::lead_in::shorten_telling;
 use crate::report::DisclosedSkill;
 use crate::session::digest;
 use crate::situation::Situation;
-use crate::skill_list::{ListStyle, list_entry, shorten};
+use crate::skill_list::{ListStyle, list_entry};
 use crate::{Decision, Tier, TokenCounter};
 
 /// The beginning of a shortlist.
@@ -247,7 +248,7 @@ impl<'a> ShortlistEntry<'a> {
             style.write(&mut line, &self.id, &self.brief);
         } else {
             let fits = |part: &str| cost(part) <= self.bare + share;
-            let mut brief = shorten(&self.brief, fits);
+            let mut brief = shorten_telling(&self.brief, fits);
             if brief.is_empty() {
                 // A script without blanks: a part of the sentence says more than the name alone.
                 brief = cut_within_word(&self.brief, fits);

@@ -32,12 +32,16 @@ pub struct ListEntry<'a> {
     pub source: Source,
     /// Whether the configuration asks for its description to be shortened last.
     pub pinned: bool,
+    /// How often it was used, as far as that is known.
+    pub uses: u32,
 }
 
 impl ListEntry<'_> {
     /// Most valuable first.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
-        let key = |entry: &Self| (Reverse(entry.pinned), Reverse(entry.priority), source_rank(entry.source));
+        let key = |entry: &Self| {
+            (Reverse(entry.pinned), Reverse(entry.priority), Reverse(entry.uses), source_rank(entry.source))
+        };
         key(self).cmp(&key(other)).then_with(|| self.id.cmp(&other.id))
     }
 }
@@ -195,6 +199,7 @@ pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
 ///     priority: 0,
 ///     source: Source::User,
 ///     pinned: false,
+///     uses: 0,
 /// };
 /// let section = prompt_section([pdf], None, &Segment);
 /// assert!(section.text.contains("    <description>Reads &amp; writes PDF files.</description>\n"));
@@ -243,7 +248,7 @@ pub(crate) fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &Disclo
     if let Some(summary) = skill.summary()
         && !skill.front_matter().contains("priority")
     {
-        let entry = ListEntry { id, description: summary.description.into(), priority: 0, source, pinned };
+        let entry = ListEntry { id, description: summary.description.into(), priority: 0, source, pinned, uses: 0 };
         return PendingEntry::new(entry, style == ListStyle::Registry);
     }
     let manifest = skill.make_manifest();
@@ -253,7 +258,7 @@ pub(crate) fn list_entry<'c>(skill: &'c Skill, style: ListStyle, config: &Disclo
         ListStyle::Registry => (brief, None),
     };
     let (description, priority) = (description.into(), manifest.priority());
-    let entry = ListEntry { id, description, priority, source, pinned };
+    let entry = ListEntry { id, description, priority, source, pinned, uses: 0 };
     PendingEntry { brief, ..PendingEntry::new(entry, false) }
 }
 

@@ -3,7 +3,7 @@ use crate::{Bytes4, Segment};
 
 fn entry(id: &str, description: &str) -> ListEntry<'static> {
     let (id, description) = (Cow::Owned(id.to_owned()), Cow::Owned(description.to_owned()));
-    ListEntry { id, description, priority: 0, source: Source::User, pinned: false }
+    ListEntry { id, description, priority: 0, source: Source::User, pinned: false, uses: 0 }
 }
 
 /// As if the entries came from a catalog.
@@ -70,6 +70,21 @@ fn the_least_valuable_shrink_first() {
     let some = section(ListStyle::Prompt, entries.clone(), limit(3), &Bytes4);
     assert!(some.text.contains("so that there…\n"), "{}", some.text);
     assert!(some.tokens <= Tokens(full.tokens.0 - 3));
+}
+
+#[test]
+fn skills_that_are_used_keep_their_descriptions_longer() {
+    let full = section(ListStyle::PromptLines, many(4), None, &Bytes4);
+    let mut entries = many(4);
+    (entries[0].uses, entries[1].uses) = (3, 9);
+    entries[3].source = Source::Inline;
+    entries[2].priority = 1;
+    let names = |less: usize| {
+        section(ListStyle::Prompt, entries.clone(), Some(Tokens(full.tokens.0 - less)), &Bytes4).shortened
+    };
+    assert_eq!(names(3), ["skill-00003"]);
+    assert_eq!(names(9), ["skill-00000", "skill-00003"]);
+    assert_eq!(names(13), ["skill-00000", "skill-00001", "skill-00003"]);
 }
 
 #[test]

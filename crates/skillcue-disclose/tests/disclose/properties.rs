@@ -138,6 +138,7 @@ proptest! {
                 priority: *priority,
                 source: Source::User,
                 pinned: *pinned,
+                uses: 0,
             });
             let section = prompt_section(entries(), Some(Tokens(limit)), counter);
             let listed = listed_ids(&section.text);

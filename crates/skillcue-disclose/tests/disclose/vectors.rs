@@ -112,6 +112,7 @@ fn prompt() {
             priority: 0,
             source: Source::User,
             pinned: false,
+            uses: 0,
         });
         let section = prompt_section(entries, Some(Tokens(4000)), &Bytes4);
         if let Some(text) = case["text"].as_str() {
