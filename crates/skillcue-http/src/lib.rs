@@ -15,10 +15,12 @@
 //! It is a crate of its own, and no feature of `skillcue-base`: features are the sum over a build, so that every crate
 //! would be compiled with an HTTP client as soon as one asks for it.
 
+mod authority;
 mod client;
 mod events;
 mod machine;
 
+pub use authority::{check_authority, is_loopback, is_own_page};
 pub use client::{ClientOptions, Redirects, cause, client, is_tls_error};
 pub use events::{EventTooLarge, Events};
 pub use machine::is_this_machine;

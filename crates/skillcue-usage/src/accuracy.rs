@@ -17,8 +17,10 @@ const MAX_APART: Duration = Duration::from_mins(30);
 pub(crate) enum ShowingVerdict {
     /// It was loaded, or one of its files or programs was used.
     Right,
-    /// It was not.
+    /// Its body was shown, and it was not.
     Wrong,
+    /// Its name was shown, and it was not: an offer that was not taken, neither right nor wrong.
+    Offered,
     /// Its body was shown, and it has never given a sign of use: a body without files or programs cannot give one.
     Unclear,
 }
@@ -28,8 +30,10 @@ pub(crate) enum ShowingVerdict {
 pub struct Accuracy {
     /// Shown, and then loaded or used.
     pub right: usize,
-    /// Shown, and not used.
+    /// Its body was shown, and it was not used.
     pub wrong: usize,
+    /// Its name was offered, and not taken: neither right nor wrong.
+    pub offered: usize,
     /// Searched for and loaded, though not shown.
     pub missed: usize,
     /// A body was shown of a skill that never gave a sign of use, because it may have nothing to load or to run.
@@ -42,7 +46,7 @@ impl Accuracy {
     /// ```
     /// use skillcue_usage::Accuracy;
     ///
-    /// assert_eq!(Accuracy { right: 6, wrong: 1, missed: 1, unclear: 9 }.rate(), Some(0.75));
+    /// assert_eq!(Accuracy { right: 6, wrong: 1, missed: 1, offered: 40, unclear: 9 }.rate(), Some(0.75));
     /// assert_eq!(Accuracy::default().rate(), None);
     /// ```
     pub fn rate(&self) -> Option<f64> {
@@ -55,6 +59,7 @@ impl Accuracy {
         match verdict {
             ShowingVerdict::Right => self.right += 1,
             ShowingVerdict::Wrong => self.wrong += 1,
+            ShowingVerdict::Offered => self.offered += 1,
             ShowingVerdict::Unclear => self.unclear += 1,
         }
     }
@@ -184,7 +189,8 @@ impl<'e> JudgedEvents<'e> {
         let verdict = |(at, event): (usize, &LedgerEvent)| {
             let verdict = match used.contains(&at) {
                 true => ShowingVerdict::Right,
-                false if event.tier == Some(3) && !signs.contains(event.skill.as_str()) => ShowingVerdict::Unclear,
+                false if event.tier != Some(3) => ShowingVerdict::Offered,
+                false if !signs.contains(event.skill.as_str()) => ShowingVerdict::Unclear,
                 false => ShowingVerdict::Wrong,
             };
             (at, verdict)
@@ -192,15 +198,26 @@ impl<'e> JudgedEvents<'e> {
         JudgedEvents { events, verdicts: shown.map(verdict).collect(), missed, turns }
     }
 
-    /// Returns the accuracy of all events.
-    pub(crate) fn total(&self) -> Accuracy {
-        let mut total = Accuracy { missed: self.missed.len(), ..Accuracy::default() };
-        self.verdicts.values().for_each(|verdict| total.add(*verdict));
+    /// Returns the accuracy of all events, or of those of one skill.
+    pub(crate) fn total(&self, only: Option<&str>) -> Accuracy {
+        let mut total = Accuracy::default();
+        for (at, _) in self.events_of(only) {
+            total.missed += usize::from(self.missed.contains(&at));
+            if let Some(verdict) = self.verdicts.get(&at) {
+                total.add(*verdict);
+            }
+        }
         total
     }
 
-    /// Returns the accuracy of each group, sorted by its key. Weeks without an event are there, too.
-    pub(crate) fn by(&self, grouping: UsageGrouping) -> Vec<AccuracyGroup> {
+    /// Returns events with their positions: all, or those of one skill.
+    fn events_of(&self, only: Option<&str>) -> impl Iterator<Item = (usize, &'e LedgerEvent)> {
+        self.events.iter().enumerate().filter(move |(_, event)| only.is_none_or(|name| event.skill == name))
+    }
+
+    /// Returns the accuracy of each group, sorted by its key; with `only`, of the events of one skill. Weeks without an event
+    /// are there, too.
+    pub(crate) fn by(&self, grouping: UsageGrouping, only: Option<&str>) -> Vec<AccuracyGroup> {
         let mut groups: BTreeMap<String, AccuracyGroup> = BTreeMap::new();
         let empty = |key: String| AccuracyGroup {
             key,
@@ -217,7 +234,7 @@ impl<'e> JudgedEvents<'e> {
                 week = week.next();
             }
         }
-        for (at, event) in self.events.iter().enumerate() {
+        for (at, event) in self.events_of(only) {
             let key = grouping.key(event);
             let group = groups.entry(key.clone()).or_insert_with(|| empty(key));
             group.shown += usize::from(event.kind == UsageKind::Shown);

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
+use skillcue_sqlite::OpenError;
 
 /// The hint where the file or the database fails.
 const FAILED: &str =
@@ -77,8 +78,14 @@ impl LedgerError {
             _ => LedgerError::Database { path, why },
         }
     }
+}
 
-    pub(crate) fn file(doing: &'static str, path: &Path, error: io::Error) -> LedgerError {
-        LedgerError::File { doing, path: path.to_path_buf(), error }
+impl From<OpenError> for LedgerError {
+    fn from(error: OpenError) -> LedgerError {
+        match error {
+            OpenError::NotAFile { path } => LedgerError::NotAFile { path },
+            OpenError::File { doing, path, error } => LedgerError::File { doing, path, error },
+            OpenError::Database { path, error } => LedgerError::database(&path, &error),
+        }
     }
 }

@@ -1,16 +1,20 @@
 //! [`Ledger`]: the file of events, written by many processes, read by one at a time or many.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params_from_iter};
+use skillcue_sqlite::patiently;
 
+use crate::batch::DAY_MILLIS;
 use crate::event::{COLUMNS, millis};
 use crate::queue::{EventDraft, EventQueue, Queued};
-use crate::schema::{self, PATIENT, patiently};
-use crate::{LedgerError, LedgerEvent, LedgerLimits};
+use crate::schema::{self, PATIENT};
+use crate::spool::{self, LockedSpool, MAX_SPOOL};
+use crate::{LedgerBatch, LedgerError, LedgerEvent, LedgerLimits, MessageCount};
 
 /// The name of the counter of events that were lost.
 pub(crate) const DROPPED: &str = "dropped";
@@ -18,9 +22,8 @@ pub(crate) const DROPPED: &str = "dropped";
 /// The longest that [`Ledger::write_briefly`] waits for other processes.
 const BRIEF: Duration = Duration::from_millis(40);
 
-/// The size of the log, in bytes, from which a brief write folds it in. Two or three pages are written each time, so one of
-/// about twenty-five waits for the disk.
-const MAX_LOG: u64 = 256 << 10;
+/// The beginning of the name of the counter with the bytes of a spool that were taken in.
+const SPOOL: &str = "spool:";
 
 /// A ledger in a file. Clones share its queue. Nothing is opened before the first event or the first look.
 ///
@@ -109,48 +112,86 @@ impl Ledger {
 
     /// Writes events on this thread. For imports and tests.
     pub fn write(&self, events: &[LedgerEvent]) -> Result<(), LedgerError> {
+        self.write_batch(&events.into())
+    }
+
+    /// Writes events and counts on this thread.
+    pub fn write_batch(&self, batch: &LedgerBatch) -> Result<(), LedgerError> {
         let mut connection = self.open(PATIENT)?;
-        self.insert(&mut connection, events, 0, PATIENT)
+        self.insert(&mut connection, batch, 0, PATIENT)
     }
 
-    /// Writes events on this thread, and gives up where other processes keep the file locked: for a process that ends in a
-    /// moment. Most of the time it leaves the database's log for a later one to fold in, which waits for the disk.
-    pub fn write_briefly(&self, events: &[LedgerEvent]) -> Result<(), LedgerError> {
-        let mut connection = self.open(BRIEF)?;
-        let fail = |error| LedgerError::database(&self.path, &error);
-        connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
-        connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(fail)?;
-        self.insert(&mut connection, events, 0, BRIEF)?;
-        // A process that is alone reads the whole log when it opens it, and takes none of it for folded in: only a log that
-        // is emptied gets shorter.
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
-        if Path::new(&log).metadata().is_ok_and(|metadata| metadata.len() > MAX_LOG) {
-            // If others use it, one of them empties it.
-            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    /// Leaves events and counts in the spool beside the file, for the next process that opens it: for a process that ends in
+    /// a moment. Opening the database takes longer than all else that such a process does.
+    pub fn write_briefly(&self, batch: &LedgerBatch) -> Result<(), LedgerError> {
+        let path = spool::path_of(&self.path);
+        if path.parent().is_some_and(|dir| !dir.exists()) {
+            // The database's directory is made so that it is its owner's alone.
+            self.open(BRIEF)?;
         }
-        Ok(())
+        let appended = LockedSpool::lock(&path, true, BRIEF).and_then(|mut spool| spool.append(batch));
+        match appended {
+            None => {
+                let mut connection = self.open(BRIEF)?;
+                self.insert(&mut connection, batch, 0, BRIEF)
+            }
+            Some(size) if size > MAX_SPOOL => self.open(BRIEF).map(drop),
+            Some(_) => Ok(()),
+        }
     }
 
+    /// Opens the file, and takes in what processes have left in the spool.
     pub(crate) fn open(&self, patience: Duration) -> Result<Connection, LedgerError> {
-        schema::open(&self.path, patience)
+        let mut connection = schema::open(&self.path, patience)?;
+        if let Err(error) = self.take_in(&mut connection, patience) {
+            // The next process takes it in.
+            tracing::debug!(target: "skillcue::usage", %error, "the spool stays as it is");
+        }
+        Ok(connection)
+    }
+
+    /// Takes in what is in the spool, once: the transaction notes how much of it, by its name, in case that this process
+    /// ends before it has removed it.
+    fn take_in(&self, connection: &mut Connection, patience: Duration) -> Result<(), LedgerError> {
+        let path = spool::path_of(&self.path);
+        if path.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let Some(mut locked) = LockedSpool::lock(&path, false, BRIEF) else { return Ok(()) };
+        let counter = |name: &str| format!("{SPOOL}{name}");
+        let fail = |error| LedgerError::database(&self.path, &error);
+        let taken = |name: &str| {
+            let sql = "SELECT number FROM counters WHERE name = ?1";
+            let number = connection.query_row(sql, [counter(name)], |row| row.get::<_, i64>(0)).optional();
+            number.ok().flatten().unwrap_or(0).unsigned_abs()
+        };
+        if let Some((name, size, batch)) = locked.read(taken)
+            && !batch.is_empty()
+        {
+            let insert = || {
+                let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                batch.insert(&change)?;
+                change.execute("DELETE FROM counters WHERE name LIKE ?1 || '%'", [SPOOL])?;
+                count(&change, &counter(&name), size)?;
+                self.limits.apply(&change, SystemTime::now())?;
+                change.commit()
+            };
+            patiently(patience, insert).map_err(fail)?;
+        }
+        locked.remove().map_err(|error| LedgerError::File { doing: "remove", path, error })
     }
 
     /// Writes events, and the number of those that were lost since, in one transaction.
     pub(crate) fn insert(
         &self,
         connection: &mut Connection,
-        events: &[LedgerEvent],
+        batch: &LedgerBatch,
         dropped: u64,
         patience: Duration,
     ) -> Result<(), LedgerError> {
         let insert = || {
             let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut insertion = LedgerEvent::insertion(&change)?;
-            for event in events {
-                event.insert(&mut insertion)?;
-            }
-            drop(insertion);
+            batch.insert(&change)?;
             if dropped > 0 {
                 count(&change, DROPPED, dropped)?;
             }
@@ -161,11 +202,13 @@ impl Ledger {
     }
 
     /// Returns the connection of a file that is there.
-    fn existing(&self) -> Result<Option<Connection>, LedgerError> {
-        if self.path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+    fn existing(&self, patience: Duration) -> Result<Option<Connection>, LedgerError> {
+        let is_missing =
+            |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        if is_missing(&self.path) && is_missing(&spool::path_of(&self.path)) {
             return Ok(None);
         }
-        self.open(PATIENT).map(Some)
+        self.open(patience).map(Some)
     }
 
     /// Returns the events that a query asks for, oldest first.
@@ -175,9 +218,41 @@ impl Ledger {
         Ok(events)
     }
 
+    /// Returns how often skills were used, by name. Does not wait for a file that another process writes: an answer may depend
+    /// on it.
+    ///
+    /// ```
+    /// use skillcue::usage::UsageKind;
+    /// use skillcue_usage::{Ledger, LedgerEvent, LedgerQuery};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let ledger = Ledger::new(dir.path().join("usage.db"));
+    /// ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "pdf"), LedgerEvent::new(UsageKind::Shown, "csv")])?;
+    /// assert_eq!(ledger.uses(&LedgerQuery::default())?.into_iter().collect::<Vec<_>>(), [("pdf".to_owned(), 1)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn uses(&self, query: &LedgerQuery) -> Result<BTreeMap<String, u32>, LedgerError> {
+        let mut uses: BTreeMap<String, u32> = BTreeMap::new();
+        self.each_within(BRIEF, query, |event| {
+            if event.kind.is_use() {
+                *uses.entry(event.skill).or_default() += 1;
+            }
+        })?;
+        Ok(uses)
+    }
+
     /// Calls a function with each event that a query asks for, oldest first.
-    pub fn each(&self, query: &LedgerQuery, mut take: impl FnMut(LedgerEvent)) -> Result<(), LedgerError> {
-        let Some(connection) = self.existing()? else { return Ok(()) };
+    pub fn each(&self, query: &LedgerQuery, take: impl FnMut(LedgerEvent)) -> Result<(), LedgerError> {
+        self.each_within(PATIENT, query, take)
+    }
+
+    fn each_within(
+        &self,
+        patience: Duration,
+        query: &LedgerQuery,
+        mut take: impl FnMut(LedgerEvent),
+    ) -> Result<(), LedgerError> {
+        let Some(connection) = self.existing(patience)? else { return Ok(()) };
         let mut sql = format!("SELECT {COLUMNS} FROM events WHERE at >= ?1");
         let mut values = vec![rusqlite::types::Value::from(query.since.map_or(0, millis))];
         for (column, value) in [("skill", &query.skill), ("project", &query.project)] {
@@ -198,10 +273,32 @@ impl Ledger {
         read().map_err(|error| LedgerError::database(&self.path, &error))
     }
 
+    /// Returns the messages that were answered, by day, project and program, oldest first. Of a query, the day of its time and
+    /// its project count.
+    pub fn messages(&self, query: &LedgerQuery) -> Result<Vec<MessageCount>, LedgerError> {
+        let Some(connection) = self.existing(PATIENT)? else { return Ok(Vec::new()) };
+        let since = query.since.map_or(0, millis) / DAY_MILLIS;
+        let read = || {
+            let sql = "SELECT day, project, client, number FROM messages
+                       WHERE day >= ?1 AND (?2 IS NULL OR project = ?2) ORDER BY 1, 2, 3";
+            let mut statement = connection.prepare(sql)?;
+            let rows = statement.query_map(rusqlite::params![since, query.project], |row| {
+                Ok(MessageCount {
+                    at: crate::event::time(row.get::<_, i64>(0)?.saturating_mul(DAY_MILLIS)),
+                    project: row.get(1)?,
+                    client: row.get(2)?,
+                    number: row.get::<_, i64>(3)?.unsigned_abs(),
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| LedgerError::database(&self.path, &error))
+    }
+
     /// Returns how many sessions of other agents listed each skill, by skill and client, as far as their transcripts were
     /// imported.
     pub fn listings(&self) -> Result<Vec<(String, String, u64)>, LedgerError> {
-        let Some(connection) = self.existing()? else { return Ok(Vec::new()) };
+        let Some(connection) = self.existing(PATIENT)? else { return Ok(Vec::new()) };
         let read = || {
             let mut statement = connection.prepare("SELECT skill, client, sessions FROM listings ORDER BY 1, 2")?;
             let rows =
@@ -213,7 +310,7 @@ impl Ledger {
 
     /// Returns the number of events, of lost ones, and the age and size of the file; `None` if there is no file.
     pub fn state(&self) -> Result<Option<LedgerState>, LedgerError> {
-        let Some(connection) = self.existing()? else { return Ok(None) };
+        let Some(connection) = self.existing(PATIENT)? else { return Ok(None) };
         let read = || {
             let (events, oldest): (i64, Option<i64>) =
                 connection
@@ -230,11 +327,13 @@ impl Ledger {
 
     /// Removes all events, and every byte of them from the file. Returns how many.
     pub fn purge(&self) -> Result<u64, LedgerError> {
-        let Some(mut connection) = self.existing()? else { return Ok(0) };
+        let Some(mut connection) = self.existing(PATIENT)? else { return Ok(0) };
         let clear = || {
             let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let gone = change.execute("DELETE FROM events", [])?;
-            change.execute_batch("DELETE FROM counters; DELETE FROM transcripts; DELETE FROM listings;")?;
+            change.execute_batch(
+                "DELETE FROM counters; DELETE FROM messages; DELETE FROM transcripts; DELETE FROM listings;",
+            )?;
             change.commit()?;
             Ok(gone as u64)
         };
@@ -250,14 +349,14 @@ impl Ledger {
 
     /// Removes the events that are beyond the bounds, now and not within the hour. Returns how many.
     pub fn tidy(&self) -> Result<usize, LedgerError> {
-        let Some(connection) = self.existing()? else { return Ok(0) };
+        let Some(connection) = self.existing(PATIENT)? else { return Ok(0) };
         let tidy = || self.limits.enforce(&connection, SystemTime::now());
         patiently(PATIENT, tidy).map_err(|error| LedgerError::database(&self.path, &error))
     }
 
     /// Checks the whole file. Returns what is wrong with it, in the database's words; `None` if nothing is.
     pub fn check(&self) -> Result<Option<String>, LedgerError> {
-        let Some(connection) = self.existing()? else { return Ok(None) };
+        let Some(connection) = self.existing(PATIENT)? else { return Ok(None) };
         let said: String = connection
             .query_row("PRAGMA integrity_check", [], |row| row.get(0))
             .map_err(|error| LedgerError::database(&self.path, &error))?;

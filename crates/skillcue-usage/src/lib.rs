@@ -29,11 +29,13 @@
 //! the machine. Which programs write to it, and whether, is decided by the host.
 
 mod accuracy;
+mod batch;
 mod error;
 mod event;
 mod feedback;
 mod findings;
 mod import;
+mod labels;
 mod ledger;
 mod limits;
 mod queue;
@@ -41,14 +43,17 @@ mod redact;
 mod report;
 mod schema;
 mod sink;
+mod spool;
 mod weeks;
 
 pub use accuracy::{Accuracy, AccuracyGroup, UsageGrouping};
+pub use batch::{LedgerBatch, MessageCount};
 pub use error::LedgerError;
 pub use event::LedgerEvent;
 pub use feedback::feedback;
-pub use findings::{ConfusedPair, UsageFindings};
+pub use findings::{ConfusedPair, KnownSkill, MIN_DEAD_DAYS, MIN_DEAD_MESSAGES, UsageFindings};
 pub use import::{ImportedSkill, TranscriptImport, TranscriptKind, import_transcripts};
+pub use labels::{UsedMessage, used_messages};
 pub use ledger::{Ledger, LedgerQuery, LedgerState};
 pub use limits::LedgerLimits;
 pub use redact::redacted;

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use crate::batch::DAY_MILLIS;
 use crate::event::millis;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -55,6 +56,7 @@ impl LedgerLimits {
             "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ?1 ORDER BY at LIMIT ?2)",
             params![oldest, MAX_REMOVED],
         )?;
+        connection.execute("DELETE FROM messages WHERE day < ?1", [oldest / DAY_MILLIS])?;
         let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
         let used = (number("page_count")? - number("freelist_count")?) * number("page_size")?;
         let most = i64::try_from(self.max_bytes).unwrap_or(i64::MAX);

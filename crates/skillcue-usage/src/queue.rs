@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::schema::PATIENT;
-use crate::{Ledger, LedgerError, LedgerEvent};
+use crate::{Ledger, LedgerBatch, LedgerError, LedgerEvent};
 
 /// The number of messages that wait, each with the events of one answer. More are lost: about a megabyte.
 const MAX_WAITING: usize = 4_096;
@@ -18,7 +18,7 @@ const MAX_BATCH: usize = 1_024;
 /// the next event has to be woken by the answer that sends it, and a transaction for each answer costs more than the events:
 /// an answer at 1,000 skills took 8 % longer so.
 const GATHERING: Duration = Duration::from_millis(100);
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_millis(10);
 /// The time for which a thread with nothing to do keeps the file open. A long-running process must not keep the log of the
 /// database from being folded in.
 const MAX_IDLE: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ pub(crate) enum Queued {
 }
 
 /// A function that makes events.
-pub(crate) type EventDraft = Box<dyn FnOnce() -> Vec<LedgerEvent> + Send>;
+pub(crate) type EventDraft = Box<dyn FnOnce() -> LedgerBatch + Send>;
 
 /// A bounded queue of events, emptied by a thread that starts with the first one.
 #[derive(Debug, Default)]
@@ -136,6 +136,16 @@ impl EventQueue {
     }
 }
 
+/// Lets the threads that answer go first where there are more threads than cores. On Linux this is about the calling thread alone.
+#[cfg(target_os = "linux")]
+fn give_way() {
+    // If it is refused, events are written at the usual priority.
+    let _ = rustix::process::setpriority_process(None, 10);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_way() {}
+
 /// The thread's side.
 struct EventWriter {
     ledger: Ledger,
@@ -147,6 +157,7 @@ struct EventWriter {
 
 impl EventWriter {
     fn run(mut self, receiver: &Receiver<Queued>) {
+        give_way();
         loop {
             let first = match receiver.recv_timeout(MAX_IDLE) {
                 Ok(first) => first,
@@ -172,7 +183,10 @@ impl EventWriter {
                 next = (count < MAX_BATCH).then(|| receiver.try_recv().ok()).flatten();
             }
             let taken = batch.len() + drafts.len();
-            batch.extend(drafts.into_iter().flat_map(|make| make()));
+            let mut batch = LedgerBatch { events: batch, messages: Vec::new() };
+            for make in drafts {
+                batch.add(make());
+            }
             self.counts.taken.fetch_add(taken as u64, Ordering::Relaxed);
             self.write(&batch);
             for done in flushes {
@@ -194,7 +208,7 @@ impl EventWriter {
         }
     }
 
-    fn attempt(&mut self, batch: &[LedgerEvent], dropped: u64) -> Result<(), LedgerError> {
+    fn attempt(&mut self, batch: &LedgerBatch, dropped: u64) -> Result<(), LedgerError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.ledger.open(PATIENT)?,
@@ -205,12 +219,12 @@ impl EventWriter {
     }
 
     /// Writes a batch. If the file cannot be written at all, its events are lost, and counted if it ever can.
-    fn write(&mut self, batch: &[LedgerEvent]) {
+    fn write(&mut self, batch: &LedgerBatch) {
         if batch.is_empty() {
             return;
         }
         let lose = |dropped: &AtomicU64| {
-            dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            dropped.fetch_add(batch.events.len() as u64, Ordering::Relaxed);
         };
         if self.failed.is_some_and(|at| at.elapsed() < PAUSE) {
             return lose(&self.counts.dropped);
@@ -223,7 +237,7 @@ impl EventWriter {
         }
         self.failed = None;
         if let Err(error) = written {
-            tracing::debug!(target: "skillcue::usage", %error, events = batch.len(), "events of use are lost");
+            tracing::debug!(target: "skillcue::usage", %error, events = batch.events.len(), "events of use are lost");
             (self.failed, self.connection) = (Some(Instant::now()), None);
             self.counts.dropped.fetch_add(dropped, Ordering::Relaxed);
             lose(&self.counts.dropped);

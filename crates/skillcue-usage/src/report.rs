@@ -1,6 +1,6 @@
 //! The sum of events, skill by skill and over time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
@@ -8,7 +8,8 @@ use skillcue::usage::UsageKind;
 use skillcue_base::rfc3339;
 
 use crate::accuracy::JudgedEvents;
-use crate::{Accuracy, AccuracyGroup, LedgerEvent, UsageFindings, UsageGrouping, Week};
+use crate::findings::MessageHistory;
+use crate::{Accuracy, AccuracyGroup, KnownSkill, LedgerEvent, MessageCount, UsageFindings, UsageGrouping, Week};
 
 /// The use of one skill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,13 +51,15 @@ pub struct SkillUse {
 /// use skillcue_usage::{LedgerEvent, UsageReport};
 ///
 /// let named = LedgerEvent { tier: Some(2), ..LedgerEvent::new(UsageKind::Shown, "pdf") };
-/// let report = UsageReport::of(&[named.clone(), named.clone(), named], &["pdf".to_owned(), "csv".to_owned()]);
-/// assert_eq!((report.findings.stuck, report.findings.dead), (vec!["pdf".to_owned()], vec!["csv".to_owned()]));
+/// let report = UsageReport::of(&vec![named; 10], &["pdf".to_owned(), "csv".to_owned()]);
+/// assert_eq!((report.findings.stuck, report.findings.untried), (vec!["pdf".to_owned()], vec!["csv".to_owned()]));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UsageReport {
     /// The number of events.
     pub events: usize,
+    /// The number of messages that were answered, whether or not a skill was shown.
+    pub messages: u64,
     /// The accuracy of all.
     pub accuracy: Accuracy,
     /// The share of right ones, from 0 to 1.
@@ -76,8 +79,37 @@ pub struct UsageReport {
 }
 
 impl UsageReport {
-    /// Adds up events that are sorted by time. `known` are the names of the skills that there are.
+    /// Adds up events that are sorted by time. `known` are the names of the skills that there are; the messages are those for
+    /// which a skill was shown, and the present is the last event.
     pub fn of(events: &[LedgerEvent], known: &[String]) -> UsageReport {
+        let known: Vec<KnownSkill> = known.iter().cloned().map(KnownSkill::from).collect();
+        let mut turns: HashSet<(&str, &str, u64)> = HashSet::new();
+        let shown = events.iter().filter(|event| event.kind == UsageKind::Shown);
+        let new = shown.filter(|event| turns.insert((&event.project, &event.session, event.turn)));
+        let messages: Vec<MessageCount> = new
+            .map(|event| MessageCount { at: event.at, project: String::new(), client: String::new(), number: 1 })
+            .collect();
+        let now = events.last().map_or(SystemTime::UNIX_EPOCH, |event| event.at);
+        UsageReport::with_messages(events, &known, &messages, now)
+    }
+
+    /// Adds up events that are sorted by time, and judges the skills that were never shown by the messages that there were.
+    pub fn with_messages(
+        events: &[LedgerEvent],
+        known: &[KnownSkill],
+        messages: &[MessageCount],
+        now: SystemTime,
+    ) -> UsageReport {
+        UsageReport::made(events, known, messages, now, None)
+    }
+
+    fn made(
+        events: &[LedgerEvent],
+        known: &[KnownSkill],
+        messages: &[MessageCount],
+        now: SystemTime,
+        only: Option<&str>,
+    ) -> UsageReport {
         let judged = JudgedEvents::of(events);
         let first = events.first().map(|event| Week::of(event.at));
         let week = |event: &LedgerEvent| first.map_or(0, |first| Week::of(event.at).after(first));
@@ -112,28 +144,38 @@ impl UsageReport {
             skill.rate = skill.accuracy.rate();
         }
         skills.sort_by(|a, b| (b.uses(), b.shown).cmp(&(a.uses(), a.shown)).then_with(|| a.name.cmp(&b.name)));
-        let accuracy = judged.total();
+        let accuracy = judged.total(only);
         UsageReport {
-            events: events.len(),
+            events: events.iter().filter(|event| only.is_none_or(|name| event.skill == name)).count(),
             rate: accuracy.rate(),
             accuracy,
-            weeks: judged.by(UsageGrouping::Week),
-            clients: judged.by(UsageGrouping::Client),
-            modes: judged.by(UsageGrouping::Mode),
-            versions: judged.by(UsageGrouping::Version),
-            findings: UsageFindings::of(&judged, &skills, known),
+            weeks: judged.by(UsageGrouping::Week, only),
+            clients: judged.by(UsageGrouping::Client, only),
+            modes: judged.by(UsageGrouping::Mode, only),
+            versions: judged.by(UsageGrouping::Version, only),
+            messages: messages.iter().fold(0, |sum, count| sum.saturating_add(count.number)),
+            findings: UsageFindings::of(&judged, &skills, known, MessageHistory { messages, now }),
             skills,
         }
     }
 
-    /// Leaves only what concerns one skill: its use, and the findings that name it.
-    pub fn keep_only(&mut self, name: &str) {
-        self.skills.retain(|skill| skill.name == name);
-        let UsageFindings { dead, stuck, silent, missed, confused } = &mut self.findings;
-        for names in [dead, stuck, silent, missed] {
+    /// Like [`with_messages`](UsageReport::with_messages), with the numbers of one skill: its events, its accuracy, and the
+    /// findings that name it. The events of others say what was used in its place.
+    pub fn of_skill(
+        name: &str,
+        events: &[LedgerEvent],
+        known: &[KnownSkill],
+        messages: &[MessageCount],
+        now: SystemTime,
+    ) -> UsageReport {
+        let mut report = UsageReport::made(events, known, messages, now, Some(name));
+        report.skills.retain(|skill| skill.name == name);
+        let UsageFindings { dead, untried, stuck, silent, missed, confused } = &mut report.findings;
+        for names in [dead, untried, stuck, silent, missed] {
             names.retain(|other| other == name);
         }
         confused.retain(|pair| pair.shown == name || pair.used == name);
+        report
     }
 
     /// Returns the groups by a property.

@@ -1,13 +1,10 @@
 //! The database file: its tables, version by version.
 
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use rustix::fs::{Mode, OFlags};
+use rusqlite::{Connection, TransactionBehavior};
+use skillcue_sqlite::patiently;
 
 use crate::LedgerError;
 
@@ -38,6 +35,14 @@ pub(crate) const STEPS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;",
     "ALTER TABLE events ADD COLUMN item TEXT;
     ALTER TABLE events ADD COLUMN text TEXT;",
+    // Messages by day, whether or not a skill was shown for them. Of earlier ones only those are known for which one was.
+    "CREATE TABLE messages (
+        day INTEGER NOT NULL, project TEXT NOT NULL, client TEXT NOT NULL, number INTEGER NOT NULL,
+        PRIMARY KEY (day, project, client)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO messages
+        SELECT at / 86400000, project, client, count(DISTINCT session || ' ' || turn)
+        FROM events WHERE kind = 'shown' GROUP BY 1, 2, 3;",
 ];
 
 /// The longest that a step waits for other processes, for those who are not in a hurry.
@@ -45,20 +50,15 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 
 /// Opens the file, or makes it. Other processes are waited for so long.
 pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, LedgerError> {
-    let path = make(path)?;
+    let (path, mut connection) = skillcue_sqlite::open(path, patience)?;
     let fail = |error| LedgerError::database(&path, &error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut connection = Connection::open_with_flags(&path, flags).map_err(fail)?;
-    connection.busy_timeout(patience).map_err(fail)?;
     // Twice the version and nothing else: a process that answers once does no more than it must.
     let version = patiently(patience, || version(&connection)).map_err(fail)?;
     if version == 0 {
         // The mode is kept in the file.
         patiently(patience, || connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))).map_err(fail)?;
     }
-    connection
-        .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF;")
-        .map_err(fail)?;
+    connection.execute_batch(skillcue_sqlite::SETTINGS).map_err(fail)?;
     let version = if version == latest() { version } else { migrated(&mut connection, patience).map_err(fail)? };
     match version {
         0 => Err(LedgerError::Damaged { path, why: "it is a database of something else".to_owned() }),
@@ -93,61 +93,6 @@ fn migrated(connection: &mut Connection, patience: Duration) -> rusqlite::Result
         change.commit()?;
         Ok(latest())
     })
-}
-
-/// Makes the file before the database does, so that it is its owner's alone; what the database puts beside it gets the
-/// same rights. A file that is there is not opened: closing it would take away the locks that others in this process
-/// have on it.
-fn make(path: &Path) -> Result<PathBuf, LedgerError> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let look = |path: &Path| match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_file() => Some(Ok(())),
-        Ok(_) => Some(Err(LedgerError::NotAFile { path: path.to_path_buf() })),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(LedgerError::file("look at", path, error))),
-    };
-    // The way to it may have links in it, the file may not be one: the database looks at both alike.
-    let real = |dir: &Path| dir.canonicalize().map_err(|error| LedgerError::file("find", dir, error));
-    let Some(name) = path.file_name() else { return Err(LedgerError::NotAFile { path: path.to_path_buf() }) };
-    if let Some(found) = look(path) {
-        found?;
-        return Ok(real(dir)?.join(name));
-    }
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|error| LedgerError::file("make the directory", dir, error))?;
-    let path = real(dir)?.join(name);
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(_) => Ok(path),
-        Err(rustix::io::Errno::EXIST) => {
-            look(&path).unwrap_or(Ok(()))?;
-            Ok(path)
-        }
-        Err(error) => Err(LedgerError::file("create", &path, error.into())),
-    }
-}
-
-/// Tries again where the database gives up at once because waiting could be in vain, as when two set up one file.
-pub(crate) fn patiently<R>(
-    patience: Duration,
-    mut attempt: impl FnMut() -> rusqlite::Result<R>,
-) -> rusqlite::Result<R> {
-    let started = Instant::now();
-    loop {
-        match attempt() {
-            Err(error) if is_passing(&error) && started.elapsed() < patience => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            done => return done,
-        }
-    }
-}
-
-/// Returns whether another attempt may succeed: the file is busy, or two processes that set it up both removed its journal,
-/// which was gone for the second.
-pub(crate) fn is_passing(error: &rusqlite::Error) -> bool {
-    let is_gone = |cause: &rusqlite::ffi::Error| cause.extended_code == rusqlite::ffi::SQLITE_IOERR_DELETE_NOENT;
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) || error.sqlite_error().is_some_and(is_gone)
 }
 
 #[cfg(test)]
@@ -198,6 +143,9 @@ mod tests {
             let kept: i64 =
                 connection.query_row("SELECT coalesce(sum(sessions), 0) FROM listings", [], |row| row.get(0)).unwrap();
             assert_eq!(kept, if version >= 2 { 7 } else { 0 });
+            let messages = ledger.messages(&crate::LedgerQuery::default()).unwrap();
+            let number = messages.iter().map(|count| count.number).sum::<u64>();
+            assert_eq!(number, u64::from(version < 4), "version {version}");
             assert_eq!(super::version(&connection).unwrap(), latest());
         }
     }

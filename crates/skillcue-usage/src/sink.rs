@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use skillcue::usage::{UsageEvent, UsageSink};
 
-use crate::{Ledger, LedgerEvent, redacted};
+use crate::{Ledger, LedgerBatch, LedgerEvent, MessageCount, redacted};
 
 /// Puts the events of one program in one project into a ledger. The crate's documentation has an example.
 #[derive(Debug, Clone)]
@@ -38,6 +38,37 @@ impl LedgerSink {
     pub fn event(&self, event: UsageEvent) -> Option<LedgerEvent> {
         kept(event, &self.client, &self.project, self.keeps_text)
     }
+
+    /// Returns the events of an answer, and the message that it was to, as the ledger keeps them.
+    pub fn answer(&self, events: Vec<UsageEvent>) -> LedgerBatch {
+        batch(events, 1, &self.client, &self.project, self.keeps_text)
+    }
+
+    /// Hands events to the thread that writes, and how many messages were answered.
+    fn queue(&self, events: Vec<UsageEvent>, messages: u64) {
+        let (client, project) = (Arc::clone(&self.client), Arc::clone(&self.project));
+        let (keeps_text, at, count) = (self.keeps_text, SystemTime::now(), events.len());
+        let make = move || {
+            let mut batch = batch(events, messages, &client, &project, keeps_text);
+            batch.events.iter_mut().for_each(|event| event.at = at);
+            batch.messages.iter_mut().for_each(|message| message.at = at);
+            batch
+        };
+        self.ledger.record_draft(Box::new(make), count);
+    }
+}
+
+fn batch(events: Vec<UsageEvent>, messages: u64, client: &str, project: &str, keeps_text: bool) -> LedgerBatch {
+    let count = MessageCount {
+        at: SystemTime::now(),
+        project: project.to_owned(),
+        client: client.to_owned(),
+        number: messages,
+    };
+    LedgerBatch {
+        events: events.into_iter().filter_map(|event| kept(event, client, project, keeps_text)).collect(),
+        messages: Some(count).filter(|count| count.number > 0).into_iter().collect(),
+    }
 }
 
 fn kept(mut event: UsageEvent, client: &str, project: &str, keeps_text: bool) -> Option<LedgerEvent> {
@@ -51,13 +82,11 @@ impl UsageSink for LedgerSink {
     }
 
     fn record_all(&self, events: Vec<UsageEvent>) {
-        let (client, project) = (Arc::clone(&self.client), Arc::clone(&self.project));
-        let (keeps_text, at, count) = (self.keeps_text, SystemTime::now(), events.len());
-        let make = move || {
-            let made = events.into_iter().filter_map(|event| kept(event, &client, &project, keeps_text));
-            made.map(|event| LedgerEvent { at, ..event }).collect()
-        };
-        self.ledger.record_draft(Box::new(make), count);
+        self.queue(events, 0);
+    }
+
+    fn record_answer(&self, events: Vec<UsageEvent>) {
+        self.queue(events, 1);
     }
 
     fn wants_text(&self) -> bool {

@@ -1,10 +1,14 @@
 //! This program again, as another process.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// The work of the other process, its directory, and its argument.
 const WHAT: &str = "SKILLCUE_USAGE_TEST";
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65_534;
 
 /// Starts one of the tasks below.
 pub(crate) fn start(task: &str, dir: &Path, word: &str) -> Child {
@@ -15,6 +19,19 @@ pub(crate) fn start(task: &str, dir: &Path, word: &str) -> Child {
 pub(crate) fn start_in_shell(line: &str, task: &str, dir: &Path) -> Child {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!("{line}; exec \"$0\" \"$@\"")).arg(std::env::current_exe().unwrap());
+    run(&mut command, task, dir, "")
+}
+
+/// Like [`start`], as a user without rights if this one has all.
+pub(crate) fn start_without_rights(task: &str, dir: &Path) -> Child {
+    if !rustix::process::geteuid().is_root() {
+        return start(task, dir, "");
+    }
+    // The build may be below a directory that only the superuser may enter.
+    let program = dir.join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(program);
+    command.uid(NOBODY).gid(NOBODY).current_dir(dir);
     run(&mut command, task, dir, "")
 }
 
@@ -36,6 +53,8 @@ fn task() {
     match task.as_str() {
         "write" => crate::together::write(&dir, &word),
         "full" => crate::disk::full(&dir),
+        "append" => crate::spool::append(&dir, &word),
+        "read-only" => crate::disk::read_only(&dir, &dir.join("home")),
         other => panic!("{other}"),
     }
 }

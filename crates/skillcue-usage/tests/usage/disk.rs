@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use skillcue::Skillcue;
 use skillcue::usage::UsageKind;
-use skillcue_usage::{Ledger, LedgerEvent, LedgerSink};
+use skillcue_usage::{Ledger, LedgerEvent, LedgerQuery, LedgerSink};
 
 use crate::child;
 
@@ -56,25 +56,40 @@ fn answers_come_where_the_ledger_cannot_be_made() {
     let skills = skills(dir.path(), &ledger);
     assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
     assert!(ledger.flush(Duration::from_secs(10)));
-    assert!(ledger.write_briefly(&[LedgerEvent::new(UsageKind::Loaded, "pdf")]).is_err());
+    assert!(ledger.write_briefly(&[LedgerEvent::new(UsageKind::Loaded, "pdf")][..].into()).is_err());
+}
+
+/// Answers with a ledger that cannot be made, and leaves a note that it did. `home` is read-only for this process.
+pub(crate) fn read_only(dir: &Path, home: &Path) {
+    let ledger = Ledger::new(home.join("data/usage.db"));
+    let skills = Skillcue::builder().skills_dir(dir.join("skills"));
+    let skills = skills.usage(Arc::new(LedgerSink::new(ledger.clone(), "library", "/p"))).build().unwrap();
+    assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
+    assert!(ledger.flush(Duration::from_secs(10)));
+    assert!(ledger.write_briefly(&[LedgerEvent::new(UsageKind::Loaded, "pdf")][..].into()).is_err());
+    assert!(ledger.events(&LedgerQuery::default()).unwrap().is_empty());
+    std::fs::write(dir.join("answered"), "yes").unwrap();
 }
 
 #[test]
 fn answers_come_where_the_home_is_read_only() {
-    if rustix::process::geteuid().is_root() {
-        println!("skipped: the superuser may write everywhere");
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
+    skills(dir.path(), &Ledger::new(dir.path().join("unused.db")));
     let home = dir.path().join("home");
     std::fs::create_dir(&home).unwrap();
-    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o500)).unwrap();
-    let ledger = Ledger::new(home.join("usage.db"));
-    let skills = skills(dir.path(), &ledger);
-    assert!(skills.disclose("open report.pdf").turn.contains("pdftotext"));
-    assert!(ledger.flush(Duration::from_secs(10)));
-    assert!(ledger.write_briefly(&[LedgerEvent::new(UsageKind::Loaded, "pdf")]).is_err());
-    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(&home, 0o555);
+    // The superuser may write everywhere, another user may not: the process drops its rights, and needs what it runs and
+    // reads in a directory that it may enter.
+    mode(dir.path(), 0o777);
+    let status = child::start_without_rights("read-only", dir.path()).wait().unwrap();
+    mode(&home, 0o755);
+    assert!(status.success(), "{status}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("answered")).unwrap(), "yes");
+    assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);
+    // A file system on which even the superuser can make nothing.
+    std::fs::remove_file(dir.path().join("answered")).unwrap();
+    read_only(dir.path(), Path::new("/proc"));
 }
 
 #[test]

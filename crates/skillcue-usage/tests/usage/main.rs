@@ -1,4 +1,4 @@
-//! The ledger as a whole: processes, crashes, full disks, a simulated month, transcripts, privacy.
+//! The ledger as a whole: processes, crashes, full disks, spools, a simulated month, transcripts, privacy.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stdout, reason = "figures, for those who ask for them")]
@@ -12,6 +12,8 @@ mod limits;
 mod month;
 mod privacy;
 mod simulation;
+mod skewed;
+mod spool;
 mod together;
 mod turns;
 

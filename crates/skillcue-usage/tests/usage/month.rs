@@ -38,6 +38,7 @@ fn accuracy_by_week_equals_the_truth() {
             Accuracy {
                 right: sum(|it| it.right),
                 wrong: sum(|it| it.wrong),
+                offered: sum(|it| it.offered),
                 missed: sum(|it| it.missed),
                 unclear: sum(|it| it.unclear),
             }

@@ -111,8 +111,14 @@ impl Simulation {
     /// Makes what happens for one message, and counts the truth about it.
     fn play(&mut self, turn: &mut SimulatedTurn) {
         match self.random.next(20) {
+            // The body of a skill that is used at other times is shown, and not used.
+            0 => {
+                let number = self.healthy(turn);
+                self.event(turn, 0, Shown, number, Some(3));
+                self.count(turn, |accuracy| accuracy.wrong += 1);
+            }
             // A body is shown, and a file or a script of it is used.
-            0..=4 => {
+            1..=4 => {
                 let number = self.healthy(turn);
                 self.event(turn, 0, Shown, number, Some(3));
                 let kind = if self.random.next(2) == 0 { FileRead } else { Run };
@@ -128,18 +134,18 @@ impl Simulation {
                 self.event(turn, 30, Loaded, numbers[0], None);
                 self.event(turn, 60, FileRead, numbers[0], None);
                 self.count(turn, |accuracy| {
-                    (accuracy.right, accuracy.wrong) = (accuracy.right + 1, accuracy.wrong + 2);
+                    (accuracy.right, accuracy.offered) = (accuracy.right + 1, accuracy.offered + 2);
                 });
             }
             9..=10 => {
                 let number = self.healthy(turn);
                 self.event(turn, 0, Shown, number, Some(2));
-                self.count(turn, |accuracy| accuracy.wrong += 1);
+                self.count(turn, |accuracy| accuracy.offered += 1);
             }
             11..=12 => {
                 if let Some(number) = self.one(STUCK, turn) {
                     self.event(turn, 0, Shown, number, Some(2));
-                    self.count(turn, |accuracy| accuracy.wrong += 1);
+                    self.count(turn, |accuracy| accuracy.offered += 1);
                 }
             }
             13 => {
@@ -174,7 +180,7 @@ impl Simulation {
                 self.event(turn, 25, Loaded, second, None);
                 *self.pairs.entry((first, second)).or_default() += 1;
                 self.count(turn, |accuracy| {
-                    accuracy.wrong += 1;
+                    accuracy.offered += 1;
                     accuracy.right += usize::from(both);
                 });
             }
@@ -225,6 +231,7 @@ pub(crate) fn month(seed: u64) -> SimulatedMonth {
     confused.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.cmp(b)));
     let findings = UsageFindings {
         dead: names(DEAD),
+        untried: Vec::new(),
         stuck: names(STUCK),
         silent: names(SILENT),
         missed: names(MISSED),

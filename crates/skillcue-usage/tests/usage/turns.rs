@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use skillcue::usage::UsageKind::{self, FileRead, Loaded, Missed, Run, Shown};
-use skillcue_usage::{Accuracy, ConfusedPair, LedgerEvent, UsageGrouping, UsageReport};
+use skillcue_usage::{Accuracy, ConfusedPair, KnownSkill, LedgerEvent, MessageCount, UsageGrouping, UsageReport};
 
 use crate::at;
 
@@ -33,7 +33,7 @@ fn a_use_belongs_to_the_latest_showing_in_its_conversation() {
         event(4, FileRead, "a", "s1"),
         event(9_000, Run, "a", "s2"),
     ];
-    assert_eq!(accuracy(&events), Accuracy { right: 2, wrong: 1, ..Accuracy::default() });
+    assert_eq!(accuracy(&events), Accuracy { right: 2, offered: 1, ..Accuracy::default() });
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_load_by_another_program_soon_after_counts_for_what_a_hook_showed() {
     let missed = by("mcp", event(60, Missed, "a", "mcp-1"));
     let right = Accuracy { right: 1, ..Accuracy::default() };
     assert_eq!(accuracy(&[shown.clone(), near.clone()]), right);
-    assert_eq!(accuracy(&[shown.clone(), far]), Accuracy { wrong: 1, ..Accuracy::default() });
+    assert_eq!(accuracy(&[shown.clone(), far]), Accuracy { offered: 1, ..Accuracy::default() });
     assert_eq!(accuracy(&[shown.clone(), missed.clone(), near.clone()]), right, "it was shown, so it was not missed");
     let elsewhere = LedgerEvent { project: "/q".to_owned(), ..near };
     assert_eq!(accuracy(&[shown, elsewhere.clone()]).right, 0);
@@ -95,8 +95,51 @@ fn groups_have_their_own_accuracy_and_empty_weeks_are_shown() {
     let report = UsageReport::of(&events, &[]);
     let rates: Vec<(&str, Option<f64>)> =
         report.by(UsageGrouping::Mode).iter().map(|group| (group.key.as_str(), group.rate)).collect();
-    assert_eq!(rates, [("hybrid", Some(0.5)), ("keyword", Some(0.0))]);
+    assert_eq!(rates, [("hybrid", Some(1.0)), ("keyword", None)]);
     let weeks: Vec<usize> = report.by(UsageGrouping::Week).iter().map(|group| group.shown).collect();
     assert_eq!(weeks, [2, 0, 0, 1]);
     assert_eq!(report.skills.iter().find(|skill| skill.name == "a").unwrap().weeks, [3, 0, 0, 0]);
+}
+
+#[test]
+fn a_name_is_an_offer_and_neither_right_nor_wrong_by_itself() {
+    // What a hook's list of names leaves: seven names a message, and one of them is loaded once.
+    let mut events: Vec<LedgerEvent> = (0..8_u64)
+        .flat_map(|turn| (0..7).map(move |rank| event(turn * 60, Shown, &format!("s{rank}"), &format!("t{turn}"))))
+        .collect();
+    let report = UsageReport::of(&events, &[]);
+    assert_eq!(report.accuracy, Accuracy { offered: 56, ..Accuracy::default() });
+    assert_eq!((report.rate, report.findings.stuck.len()), (None, 0));
+    events.push(event(421, Loaded, "s3", "t7"));
+    let report = UsageReport::of(&events, &[]);
+    assert_eq!(report.accuracy, Accuracy { right: 1, offered: 55, ..Accuracy::default() });
+    assert_eq!(report.rate, Some(1.0));
+    // A body of a skill that gives signs is another matter.
+    events.push(LedgerEvent { tier: Some(3), ..event(500, Shown, "s3", "t8") });
+    assert_eq!(UsageReport::of(&events, &[]).accuracy.wrong, 1);
+}
+
+#[test]
+fn a_skill_is_dead_only_after_a_fair_chance() {
+    let day = 24 * 60 * 60;
+    let count = |days: u64, number| MessageCount {
+        at: at(days * day),
+        project: "/p".to_owned(),
+        client: "agent".to_owned(),
+        number,
+    };
+    let known = |since: Option<u64>| KnownSkill { name: "b".to_owned(), since: since.map(|days| at(days * day)) };
+    let dead = |messages: &[MessageCount], since, now: u64| {
+        let events = [event(0, Shown, "a", "s1")];
+        let findings = UsageReport::with_messages(&events, &[known(since)], messages, at(now * day)).findings;
+        assert_eq!(findings.dead.len() + findings.untried.len(), 1);
+        !findings.dead.is_empty()
+    };
+    assert!(!dead(&[], None, 400), "no message");
+    assert!(!dead(&[count(0, 5_000)], None, 0), "many messages within a day");
+    assert!(!dead(&[count(0, 1), count(90, 98)], None, 90), "many days, and few messages");
+    assert!(dead(&[count(0, 50), count(14, 50)], None, 14), "14 days and 100 messages");
+    assert!(!dead(&[count(0, 5_000), count(30, 20)], Some(25), 40), "it is new, and so are few messages");
+    assert!(!dead(&[count(0, 5_000), count(30, 500)], Some(29), 40), "it has been there for eleven days");
+    assert!(dead(&[count(0, 5_000), count(30, 500)], Some(25), 40));
 }
