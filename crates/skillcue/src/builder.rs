@@ -5,8 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use skillcue_catalog::{Checkout, Discovery, Enablement, Skill, SkillRoot, Source, project_roots, user_roots};
-use skillcue_disclose::DiscloseConfig;
+use skillcue_catalog::{
+    Checkout, Discovery, Enablement, PolicyGate, Skill, SkillRoot, Source, project_roots, user_roots,
+};
+use skillcue_disclose::{DiscloseConfig, UseCounts};
 use skillcue_load::LoaderConfig;
 use skillcue_select::Mode;
 
@@ -51,7 +53,9 @@ pub struct Builder {
     pub(crate) hints: Option<Hints>,
     pub(crate) usage: Option<Arc<dyn UsageSink>>,
     pub(crate) feedback: BTreeMap<String, SkillFeedback>,
+    pub(crate) uses: Option<UseCounts>,
     checkout: Option<Checkout>,
+    policy: Option<Arc<PolicyGate>>,
     /// The project and the home directory that were named: they say what a checkout is, unless [`Builder::checkout`]
     /// does.
     project: Option<PathBuf>,
@@ -118,6 +122,28 @@ impl Builder {
     /// ```
     pub fn checkout(mut self, checkout: Checkout) -> Builder {
         self.checkout = Some(checkout);
+        self
+    }
+
+    /// Sets the organisation's policy. It only tightens: a skill that it refuses is listed as closed, and no surface shows,
+    /// loads or runs it, whatever else is enabled or allowed.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use skillcue::Skillcue;
+    /// use skillcue::catalog::{OrgPolicy, PolicyGate};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf"))?;
+    /// # std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+    /// let policy = OrgPolicy::parse(b"[sources]\nallow = ['bundled']\n", "policy.toml")?;
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).policy(Arc::new(PolicyGate::new(policy, None))).build()?;
+    /// let error = skills.load("pdf", &Default::default()).unwrap_err();
+    /// assert!(error.to_string().contains("closed by the policy policy.toml: its source is not allowed: inline"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn policy(mut self, gate: Arc<PolicyGate>) -> Builder {
+        self.policy = Some(gate);
         self
     }
 
@@ -294,6 +320,35 @@ impl Builder {
         self
     }
 
+    /// Sets a function that returns how often skills were used, by name: in lists that have to be shortened, the descriptions of
+    /// those that are used more stay longer. It is asked once for each generation of the catalog, and the answer is kept beside
+    /// the [index cache](Builder::index_cache), so that lists stay as they are; without a cache it does not count.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use skillcue::disclose::UseCounts;
+    /// use skillcue::{DiscloseConfig, Policy, Request, Skillcue};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// for name in ["apples", "pears"] {
+    ///     let text = format!("---\nname: {name}\ndescription: {}\n---\n", format!("Sells {name}. ").repeat(60));
+    ///     std::fs::create_dir_all(dir.path().join("skills").join(name))?;
+    ///     std::fs::write(dir.path().join("skills").join(name).join("SKILL.md"), text)?;
+    /// }
+    /// let config = DiscloseConfig { policy: Policy::Catalog, catalog_share: 0.0018, ..DiscloseConfig::default() };
+    /// let builder = Skillcue::builder().skills_dir(dir.path().join("skills")).disclosure(config);
+    /// let counts = UseCounts::new(|| Some(BTreeMap::from([("pears".to_owned(), 9)])));
+    /// let skills = builder.index_cache(dir.path().join("cache/index")).list_by_use(counts).build()?;
+    /// let stable = skills.disclose(Request::new("hello")).stable;
+    /// let sentences = |name: &str| stable.matches(&format!("Sells {name}.")).count();
+    /// assert!(sentences("pears") > sentences("apples"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn list_by_use(mut self, counts: UseCounts) -> Builder {
+        self.uses = Some(counts);
+        self
+    }
+
     /// Lets the skills of a remote server join the catalog.
     pub fn remote(mut self, server: Arc<dyn Remote>) -> Builder {
         self.remotes.push(server);
@@ -315,6 +370,9 @@ impl Builder {
         }
         if let Some(dirs) = &self.search_path {
             discovery = discovery.search_path(dirs.iter().cloned());
+        }
+        if let Some(gate) = &self.policy {
+            discovery = discovery.policy(Arc::clone(gate));
         }
         let of_project = || {
             let checkout = Checkout::new(self.project.as_ref()?);

@@ -2,9 +2,11 @@
 //! [`Skill`](crate::Skill).
 
 pub use skillcue_catalog::{
-    Checkout, ContentId, DirectoryEntry, Discovery, Effort, FileError, FileListing, FileStamp, Filter, Generation,
-    IndexEntry, InvalidSkill, ListedFile, Location, SkillDir, SkillFile, SkipReason, TreeLimits, installed_plugins,
-    plugin_roots, project_roots, touched_roots, user_roots,
+    Checkout, ContentAuditor, ContentId, ContentStamps, DirectoryEntry, Discovery, Effort, FileError, FileListing,
+    FileStamp, Filter, Generation, IndexEntry, InvalidSkill, ListedFile, Location, NameGlob, OrgPolicy, OrgPolicyError,
+    PolicyGate, PolicyRefusal, PolicySubject, PolicySummary, ProgramRule, SkillDir, SkillFile, SkillOrigin,
+    SkillOrigins, SkillRequirement, SkipReason, SubjectContent, TreeLimits, ViewRule, installed_plugins, plugin_roots,
+    project_roots, touched_roots, user_roots,
 };
 
 pub use crate::skills::usable;

@@ -1,11 +1,13 @@
 //! `skillcue.toml`, the configuration file, section by section.
 
 mod agent;
+mod catalog;
 mod disclose;
 mod error;
 mod help;
 mod judge;
 mod usage;
+mod view;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,10 +20,12 @@ use error::doubled;
 use judge::SelectTable;
 
 pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
+pub use catalog::{CatalogSection, CatalogTrust};
 pub use disclose::DiscloseSection;
 pub use error::ConfigError;
 pub use judge::JudgeSection;
 pub use usage::UsageSection;
+pub use view::ViewSection;
 
 /// The content of a `skillcue.toml`. Every part may be missing.
 ///
@@ -56,12 +60,18 @@ pub struct Config {
     /// Servers whose skills join the catalog.
     #[serde(default)]
     pub mcp: Vec<McpServer>,
+    /// Catalogs on object stores whose skills join the others.
+    #[serde(default)]
+    pub catalog: Vec<CatalogSection>,
     /// The part about the agent.
     #[serde(default)]
     pub agent: AgentSection,
     /// The part about the ledger of use.
     #[serde(default)]
     pub usage: UsageSection,
+    /// Named views of the catalog.
+    #[serde(default)]
+    pub view: BTreeMap<String, ViewSection>,
 }
 
 /// The part about which skills there are.
@@ -213,6 +223,8 @@ pub struct Distrusted {
     pub dirs: Vec<PathBuf>,
     /// Servers.
     pub servers: Vec<McpServer>,
+    /// Catalogs: with keys that the project chooses, it would vouch for itself.
+    pub catalogs: Vec<CatalogSection>,
     /// Limits for what runs.
     pub run: RunSection,
     /// The part about the agent: a model's address is where the user's key would be sent.
@@ -221,6 +233,8 @@ pub struct Distrusted {
     pub judge: JudgeSection,
     /// The ledger: it may hold the text of the user's messages.
     pub usage: UsageSection,
+    /// The views that it would have defined.
+    pub view: BTreeMap<String, ViewSection>,
     /// Skills that it switches on: of its own it may, of others not.
     pub enable: Vec<String>,
     /// Skills that it switches off, likewise.
@@ -232,6 +246,7 @@ impl Distrusted {
     pub fn is_empty(&self) -> bool {
         self.dirs.is_empty()
             && self.servers.is_empty()
+            && self.catalogs.is_empty()
             && self.run == RunSection::default()
             && self.agent == AgentSection::default()
             && self.judge == JudgeSection::default()
@@ -270,14 +285,16 @@ impl Config {
     }
 
     /// Takes away settings that a project may not decide for its user: directories that are not its own, servers,
-    /// limits for what runs, the agent's, the judge's and the ledger's. Returns them, and the skills that it switches: these stay in the
+    /// catalogs, limits for what runs, the agent's, the judge's and the ledger's. Returns them, and the skills that it switches: these stay in the
     /// configuration, and count for its own skills only ([`Enablement::foreign`](crate::Enablement::foreign)).
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
+        let catalogs = std::mem::take(&mut self.catalog);
         let run = std::mem::take(&mut self.run);
         let agent = std::mem::take(&mut self.agent);
         let judge = std::mem::take(&mut self.judge);
         let usage = std::mem::take(&mut self.usage);
+        let view = std::mem::take(&mut self.view);
         let mut refused = Vec::new();
         for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
             paths.retain(|path| {
@@ -292,7 +309,7 @@ impl Config {
             });
         }
         let (enable, disable) = (self.skills.enable.clone(), self.skills.disable.clone());
-        Distrusted { dirs: refused, servers, run, agent, judge, usage, enable, disable }
+        Distrusted { dirs: refused, servers, catalogs, run, agent, judge, usage, view, enable, disable }
     }
 
     /// Adds the settings of a file of higher priority.
@@ -311,8 +328,14 @@ impl Config {
         self.agent.merge(higher.agent);
         self.judge.merge(higher.judge);
         self.usage.merge(higher.usage);
+        // No file changes a view that another one has defined: that could only widen it.
+        for (name, view) in higher.view {
+            self.view.entry(name).or_insert(view);
+        }
         self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
         self.mcp.extend(higher.mcp);
+        self.catalog.retain(|catalog| !higher.catalog.iter().any(|other| other.name == catalog.name));
+        self.catalog.extend(higher.catalog);
     }
 }
 
@@ -337,6 +360,14 @@ mod tests {
         assert_eq!(distrusted.servers.len(), 2);
         assert_eq!(distrusted.servers[1].command, ["b"]);
         assert!(config.mcp.is_empty() && !distrusted.is_empty());
+    }
+
+    #[test]
+    fn a_project_adds_no_catalogs() {
+        let mut config = Config::parse("[[catalog]]\nname = \"a\"\nurl = \"s3://a/b\"\n").unwrap();
+        let distrusted = config.distrust(Path::new("/project"));
+        assert_eq!((distrusted.catalogs.len(), config.catalog.len()), (1, 0));
+        assert!(!distrusted.is_empty());
     }
 
     #[test]

@@ -5,5 +5,5 @@ pub use skillcue_disclose::{
     BodySource, CounterError, DOCUMENTATION_HEADING, DiscloseConfigError, DisclosedSkill, Discloser, DisclosureCost,
     Inclusion, LOAD_ADVICE, LeaveReason, ListEntry, ListOmissions, LoadAdvice, NameSample, RehydratedSkill,
     Rehydration, SHORTLIST_HEADING, Segment, SessionError, SessionSkill, ShownForm, Situation, SkillList, TokenCounter,
-    UnknownWord, hint_line,
+    UnknownWord, UseCounts, hint_line,
 };

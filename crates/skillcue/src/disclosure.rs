@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use skillcue_catalog::Skill;
+use skillcue_catalog::{Skill, Source};
 use skillcue_disclose::{
     BodySource, Budget, Characters4, Discloser, Disclosure, Fallback, FileHead, Rehydration, Session, Situation,
     SkillList,
@@ -13,7 +13,7 @@ use skillcue_load::LoadRequest;
 use skillcue_select::{Census, Explanation, Hit, Intent, Mode, SelectOptions, Selection, Turn};
 
 use crate::snapshot::{Snapshot, prime};
-use crate::{Request, Skillcue};
+use crate::{Request, Skillcue, spans};
 
 /// The number of ranks in which a skill is looked for to explain its rank.
 const MAX_EXPLAINED: usize = 1_000;
@@ -41,7 +41,8 @@ impl Skillcue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn select(&self, request: &Request<'_>) -> Selection {
-        let selection = self.judged_select(&self.snapshot(), &request.turn, &request.options(self.mode()));
+        let selection =
+            self.judged_select(&self.snapshot(), &request.turn, &request.options(self.mode()), request.eagerness);
         Arc::unwrap_or_clone(selection)
     }
 
@@ -49,7 +50,7 @@ impl Skillcue {
     /// that are hidden from models.
     pub fn search(&self, request: &Request<'_>) -> Selection {
         let snapshot = self.snapshot();
-        let found = self.judged_select(&snapshot, &request.turn, &request.options(self.mode()));
+        let found = self.judged_select(&snapshot, &request.turn, &request.options(self.mode()), request.eagerness);
         let mut found = Arc::unwrap_or_clone(found);
         let before = found.hits.len();
         let all = snapshot.catalog.all();
@@ -89,7 +90,7 @@ impl Skillcue {
             }
             explanation.before = hits.iter().position(|hit| hit.name == name);
             explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));
-            self.explain_feedback(&mut explanation, &snapshot);
+            self.explain_feedback(&mut explanation, &snapshot, request.eagerness);
             if self.judging.is_some() {
                 let judged = self.select(request).hits;
                 if let Some(at) = judged.iter().position(|hit| hit.name == name) {
@@ -164,22 +165,26 @@ impl Skillcue {
     fn answer(&self, request: Request<'_>) -> Disclosure {
         let snapshot = self.snapshot();
         let options = request.options(self.mode());
-        let Request { turn, session, policy, budget, characters, conversation, .. } = request;
+        let Request { turn, session, policy, budget, characters, conversation, eagerness, .. } = request;
+        let span = spans::selection_span(conversation);
+        let entered = span.enter();
         let usual = snapshot.discloser();
         let policy = policy.unwrap_or(usual.config().policy);
         let budget = budget.unwrap_or(usual.config().budget());
         let shown = if let Some(most) = characters {
             let make = |budget| {
                 let discloser = snapshot.discloser_by_characters(policy, budget);
-                self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options)
+                self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options, eagerness)
             };
             within_characters(most, budget, make, |shown| &shown.turn)
         } else if (policy, budget) == (usual.config().policy, usual.config().budget()) {
-            self.shown(&snapshot, usual, &turn, session.as_deref(), &options)
+            self.shown(&snapshot, usual, &turn, session.as_deref(), &options, eagerness)
         } else {
-            let discloser = snapshot.discloser_with(policy, budget);
-            self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options)
+            let discloser = snapshot.other_discloser(policy, budget);
+            self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options, eagerness)
         };
+        drop(entered);
+        spans::end_selection_span(&span, &shown);
         self.report_disclosure(&shown, session.as_deref(), options.mode, (conversation, turn.message()));
         if let Some(session) = session {
             session.apply(&shown);
@@ -190,6 +195,24 @@ impl Skillcue {
     /// Returns the static section that lists every skill, for hosts that put a prompt together themselves.
     pub fn prompt(&self) -> SkillList {
         self.snapshot().discloser().prompt().clone()
+    }
+
+    /// Returns the static section that lists every skill for a model with a context window of so many tokens.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf"))?;
+    /// # let text = format!("---\nname: pdf\ndescription: Reads PDF. {}\n---\n", "Every page of it. ".repeat(50));
+    /// # std::fs::write(dir.path().join("pdf/SKILL.md"), text)?;
+    /// use skillcue::{Skillcue, Tokens};
+    ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// assert!(skills.prompt_within(Tokens(200_000)).shortened.is_empty());
+    /// assert_eq!(skills.prompt_within(Tokens(10_000)).shortened.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prompt_within(&self, window: Tokens) -> SkillList {
+        self.snapshot().discloser_within(window).prompt().clone()
     }
 
     /// Returns the number of skills that models may see.
@@ -252,6 +275,7 @@ impl Skillcue {
         turn: &Turn<'_>,
         session: Option<&Session>,
         options: &SelectOptions,
+        eagerness: Option<f32>,
     ) -> Disclosure {
         let mode = options.mode;
         // Made once, and not for this message alone: it does not count as deciding.
@@ -260,14 +284,15 @@ impl Skillcue {
             snapshot.texts();
         }
         let start = Instant::now();
-        let selection = self.judged_select(snapshot, turn, options);
+        let selection = self.judged_select(snapshot, turn, options, eagerness);
         let selected = start.elapsed();
         prime(discloser, selection.intent == Intent::Registry);
         let start = Instant::now();
         let bodies = LoadedBodies { skills: self, session };
         let closest = closest(snapshot, discloser, turn, mode, &selection);
         let (message, closest) = (turn.message(), &closest[..]);
-        let situation = Situation { message, session, mode, closest, ..Situation::new(census, &selection, &bodies) };
+        let usual = Situation::new(census, &selection, &bodies);
+        let situation = Situation { message, session, mode, closest, eagerness, ..usual };
         let mut shown = discloser.disclose(&situation);
         shown.elapsed = selected + start.elapsed();
         shown.trace();
@@ -280,8 +305,11 @@ impl Skillcue {
     fn body(&self, skill: &Skill, arguments: &str, session: Option<&Session>) -> Result<Arc<str>, String> {
         let name = skill.name();
         if let Some(server) = skill.server() {
-            let text =
-                format!("The MCP server \"{server}\" serves this skill. `load_skill` with the id \"{name}\" loads it.");
+            let from = match skill.source() {
+                Source::Catalog => format!("The catalog \"{server}\" has this skill"),
+                _ => format!("The MCP server \"{server}\" serves this skill"),
+            };
+            let text = format!("{from}. `load_skill` with the id \"{name}\" loads it.");
             return Ok(text.into());
         }
         let load = |arguments| {

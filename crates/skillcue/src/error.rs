@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use skillcue_base::ErrorInfo;
-use skillcue_catalog::FileError;
+use skillcue_catalog::{FileError, PolicyRefusal};
 use skillcue_disclose::{CounterError, DiscloseConfigError};
 use skillcue_format::Diagnostic;
 use skillcue_load::LoadError;
@@ -52,12 +52,30 @@ pub enum Error {
         /// The findings about the file.
         diagnostics: Vec<Diagnostic>,
     },
+    /// The front matter cannot be changed.
+    #[error("the description of {name:?} cannot be changed: {reason}")]
+    #[info(code = "not_editable", hint = "change it by hand")]
+    NotEditable {
+        /// The name that was asked for.
+        name: String,
+        /// The reason.
+        reason: skillcue_format::EditError,
+    },
     /// The skill is switched off.
     #[error("the skill {name:?} is disabled")]
     #[info(code = "disabled", hint = "enable it first")]
     Disabled {
         /// The name that was asked for.
         name: String,
+    },
+    /// The organisation's policy refuses the skill.
+    #[error("the skill {name:?} is {refusal}")]
+    #[info(code = "policy", hint = refusal.help.clone())]
+    Refused {
+        /// The name that was asked for.
+        name: String,
+        /// The rule, and the policy that has it.
+        refusal: Box<PolicyRefusal>,
     },
     /// A program that the skill requires is missing.
     #[error("the skill {name:?} is unavailable: it requires {}", requires.join(", "))]

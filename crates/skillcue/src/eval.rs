@@ -12,6 +12,7 @@ mod comparison;
 mod figures;
 mod judge;
 mod outcome;
+mod run;
 mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ pub use comparison::{CaseChange, CaseOutcome, Comparison, FigureChange};
 pub use figures::{Bucket, Figures, TokenCost, TokenFigures};
 pub use judge::JudgeFigures;
 pub use outcome::CaseResult;
+pub use run::{EVAL_RUN_FORM, EvalRun, EvalRunCase, EvalRunInfo};
 pub use set::{EvalCase, EvalError};
 
 /// Options of an evaluation.
@@ -174,6 +176,33 @@ impl Evaluation {
             cases: cases.iter().zip(outcomes).map(|(case, outcome)| outcome.result(case)).collect(),
         }
     }
+}
+
+impl Evaluation {
+    /// Returns which skills came first where others are needed, most frequent first, however sure they were. `cases` is
+    /// the set.
+    pub fn first_confusions(&self, cases: &[EvalCase]) -> Vec<Confusion> {
+        let firsts = cases.iter().zip(&self.cases);
+        count_firsts(firsts.map(|(case, result)| (&case.relevant[..], result.first.as_ref())))
+    }
+}
+
+/// Counts the first skills that are none of the needed ones.
+fn count_firsts<'c>(firsts: impl Iterator<Item = (&'c [String], Option<&'c String>)>) -> Vec<Confusion> {
+    let mut counts: BTreeMap<(&String, &String), usize> = BTreeMap::new();
+    for (relevant, first) in firsts {
+        if let (Some(expected), Some(first)) = (relevant.first(), first.filter(|first| !relevant.contains(first))) {
+            *counts.entry((expected, first)).or_default() += 1;
+        }
+    }
+    let confusion = |((expected, got), count): ((&String, &String), usize)| Confusion {
+        expected: Some(expected.clone()),
+        got: Some(got.clone()),
+        count,
+    };
+    let mut confusions: Vec<Confusion> = counts.into_iter().map(confusion).collect();
+    confusions.sort_by_key(|confusion| std::cmp::Reverse(confusion.count));
+    confusions
 }
 
 impl SweepRow {

@@ -24,12 +24,12 @@ const MAX_SHIFT: f32 = 0.7;
 /// #     std::fs::create_dir(dir.path().join(name))?;
 /// #     std::fs::write(dir.path().join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: {does}\n---\n"))?;
 /// # }
-/// let unused = SkillFeedback { shift: -0.7, why: "shown 9 times here, used 0 times".to_owned() };
+/// let unused = SkillFeedback { shift: -0.7, why: "shown 9 times here, never used".to_owned() };
 /// let feedback = BTreeMap::from([("trails".to_owned(), unused)]);
 /// let skills = Skillcue::builder().skills_dir(dir.path()).feedback(feedback).build()?;
 /// let hits = skills.select(&Request::new("plan hikes in the Alps")).hits;
 /// let trails = hits.iter().find(|hit| hit.name == "trails").unwrap();
-/// assert_eq!(trails.reasons.last().unwrap().text, "shown 9 times here, used 0 times");
+/// assert_eq!(trails.reasons.last().unwrap().text, "shown 9 times here, never used");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,12 @@ pub(crate) type SkillShifts = Arc<BTreeMap<String, SkillFeedback>>;
 
 impl Skillcue {
     /// Applies the feedback to a selection. In [`Mode::Keyword`] there is nothing to weigh: whatever has a trigger counts.
-    pub(crate) fn with_feedback(&self, selection: Arc<Selection>, mode: Mode, snapshot: &Snapshot) -> Arc<Selection> {
+    pub(crate) fn with_feedback(
+        &self,
+        selection: Arc<Selection>,
+        mode: Mode,
+        thresholds: Thresholds,
+    ) -> Arc<Selection> {
         let Some(shifts) = self.feedback.as_ref().filter(|shifts| mode != Mode::Keyword && !shifts.is_empty()) else {
             return selection;
         };
@@ -55,7 +60,6 @@ impl Skillcue {
         let mut selection = Arc::unwrap_or_clone(selection);
         let by_certainty = |hits: &[Hit]| hits.is_sorted_by(|a, b| a.certainty >= b.certainty);
         let was_sorted = by_certainty(&selection.hits);
-        let thresholds = thresholds_of(snapshot);
         for hit in &mut selection.hits {
             shift(hit, shifts, thresholds);
         }
@@ -66,26 +70,29 @@ impl Skillcue {
     }
 
     /// Applies the feedback to an explanation.
-    pub(crate) fn explain_feedback(&self, explanation: &mut Explanation, snapshot: &Snapshot) {
+    pub(crate) fn explain_feedback(&self, explanation: &mut Explanation, snapshot: &Snapshot, eagerness: Option<f32>) {
         if let (Some(shifts), Some(hit)) = (&self.feedback, &mut explanation.hit) {
-            shift(hit, shifts, thresholds_of(snapshot));
+            shift(hit, shifts, thresholds_of(snapshot, eagerness));
         }
     }
 }
 
-/// Returns the thresholds of the configuration.
-fn thresholds_of(snapshot: &Snapshot) -> Thresholds {
-    Thresholds::of(snapshot.discloser().config().eagerness)
+/// Returns the thresholds that a message is graded by: those of the request's eagerness, or of the configuration's.
+pub(crate) fn thresholds_of(snapshot: &Snapshot, eagerness: Option<f32>) -> Thresholds {
+    let config = snapshot.discloser().config();
+    let Thresholds { body, name } = Thresholds::of(eagerness.unwrap_or(config.eagerness));
+    Thresholds { body, name: name.max(config.min_likelihood) }
 }
 
 /// Shifts the numbers of a hit. A gain never lifts one over a threshold: what was not worth showing by the message is not
-/// shown because of the past. A skill that the message names is not touched.
+/// shown because of the past. A loss turns a body into a name, and takes no name away: of the names that it would take, one in
+/// fifty was the right one, and a name costs twenty tokens. A skill that the message names is not touched.
 fn shift(hit: &mut Hit, shifts: &SkillShifts, thresholds: Thresholds) {
     let Some(feedback) = shifts.get(&hit.name).filter(|_| hit.mention.is_none()) else { return };
     let by = if feedback.shift.is_finite() { feedback.shift.clamp(-MAX_SHIFT, MAX_SHIFT) } else { 0.0 };
     let before = hit.certainty;
     hit.certainty = shifted(hit.certainty, by, thresholds.body);
-    hit.likelihood = shifted(hit.likelihood, by, thresholds.name);
+    hit.likelihood = shifted(hit.likelihood, by.max(0.0), thresholds.name);
     let score = hit.certainty - before;
     hit.reasons.push(Reason {
         kind: ReasonKind::Use,
@@ -108,6 +115,8 @@ fn shifted(number: f32, by: f32, threshold: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use skillcue_select::Grade;
+
     use super::*;
 
     #[test]
@@ -121,6 +130,25 @@ mod tests {
             }
         }
         assert!(shifted(0.7, -MAX_SHIFT, 0.67) < 0.67 && shifted(0.85, -MAX_SHIFT, 0.67) > 0.67);
+    }
+
+    #[test]
+    fn a_loss_turns_a_body_into_a_name_and_takes_no_name_away() {
+        let shifts =
+            Arc::new(BTreeMap::from([("a".to_owned(), SkillFeedback { shift: -99.0, why: "unused".to_owned() })]));
+        let thresholds = Thresholds::default();
+        for step in 0..=1_000_u16 {
+            let certainty = f32::from(step) / 1_000.0;
+            for likelihood in [certainty, thresholds.name, 1.0] {
+                let likelihood = likelihood.max(certainty);
+                let mut hit = Hit { name: "a".to_owned(), certainty, likelihood, ..Hit::default() };
+                let before = hit.grade(Mode::Hybrid, &thresholds);
+                shift(&mut hit, &shifts, thresholds);
+                let after = hit.grade(Mode::Hybrid, &thresholds);
+                let is_kept = after == before || (before, after) == (Grade::Body, Grade::Name);
+                assert!(is_kept, "{certainty}, {likelihood}: {before:?} became {after:?}");
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use skillcue_select::{
 };
 
 use crate::Skillcue;
+use crate::feedback::thresholds_of;
 use crate::snapshot::Snapshot;
 use cache::{JudgeCache, JudgeKey};
 
@@ -30,7 +31,8 @@ const MAX_DESCRIPTION: usize = 1_000;
 const UNMISTAKABLE: f32 = 0.95;
 
 /// The certainty of the skill that a judge chose first, at least: enough for its body unless eagerness is low. Set by
-/// hand: there are no data on how often judges are right.
+/// hand: the one judge that was measured, a model of 1.5 billion parameters, always chose the first of the list and was
+/// right in 17 of 35 cases, which says nothing about a model that reads.
 const CHOSEN_FIRST: f32 = 0.8;
 /// The likelihood of the others that it chose, at least: enough to be named.
 const CHOSEN_TOO: f32 = 0.5;
@@ -134,6 +136,11 @@ impl Judging {
         Judging { judge, cache: JudgeCache::default() }
     }
 
+    /// Returns the same judge, without its answers so far.
+    pub(crate) fn anew(&self) -> Judging {
+        Judging::new(Arc::clone(&self.judge))
+    }
+
     pub(crate) fn name(&self) -> &str {
         self.judge.name()
     }
@@ -194,9 +201,11 @@ impl Skillcue {
         snapshot: &Snapshot,
         turn: &Turn<'_>,
         options: &SelectOptions,
+        eagerness: Option<f32>,
     ) -> Arc<Selection> {
         let Some(judging) = self.judging.as_ref().filter(|_| options.mode != Mode::Keyword) else {
-            return self.with_feedback(snapshot.cached_select(turn, options), options.mode, snapshot);
+            let selection = snapshot.cached_select(turn, options);
+            return self.with_feedback(selection, options.mode, thresholds_of(snapshot, eagerness));
         };
         let all = SelectOptions { limit: options.limit.max(MAX_CANDIDATES), ..*options };
         let mut selection = Arc::unwrap_or_clone(snapshot.cached_select(turn, &all));

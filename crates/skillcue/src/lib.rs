@@ -66,10 +66,12 @@ mod builder;
 pub mod bundled;
 pub mod catalog;
 mod changes;
+pub mod collisions;
 pub mod config;
 pub mod consent;
 pub mod disclose;
 mod disclosure;
+mod draft;
 mod error;
 pub mod eval;
 mod feedback;
@@ -86,9 +88,12 @@ pub mod select;
 mod setup;
 mod skills;
 mod snapshot;
+mod spans;
 pub mod tools;
 mod touch;
+pub mod tune;
 pub mod usage;
+mod view;
 #[cfg(feature = "watch")]
 pub mod watch;
 pub mod workdir;
@@ -105,6 +110,7 @@ pub use skillcue_format::{Diagnostic, Manifest, Tokens};
 pub use skillcue_load::{LoadRequest, Loaded};
 pub use skillcue_select::{Explanation, Hit, Mode, Selection, Turn};
 pub use skills::Skillcue;
+pub use spans::SPAN_TARGET;
 
 /// Compiles the examples of the documentation.
 #[cfg(doctest)]

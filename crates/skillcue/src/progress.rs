@@ -193,6 +193,7 @@ impl Skillcue {
         });
         hits.sort_by(|a, b| b.certainty.total_cmp(&a.certainty));
         hits.truncate(MAX_NEW);
+        self.report_hints(&hits, options.mode, request.conversation);
         hits
     }
 }

@@ -1,15 +1,20 @@
-//! Skills that a remote server serves, as the other modules see them.
+//! Skills that a remote server serves, or that a catalog on an object store holds, as the other modules see them.
 //!
 //! Skills that a server lists join the catalog at once; a body or a file is fetched when it is loaded or read, and only
-//! if a person has allowed the content. How servers are reached is not known here: see the crate `skillcue-mcp`.
+//! if a person has allowed the content. How servers are reached is not known here: see the crates `skillcue-mcp` and
+//! `skillcue-fleet`.
 
 use std::fmt;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde_json::{Map, Value};
 use skillcue_base::ErrorInfo;
-use skillcue_catalog::{FileError, FileListing, ListedFile, RemoteSkill, Skill, SkillDir};
+use skillcue_catalog::{
+    ContentId, FileError, FileListing, ListedFile, OrgPolicy, RemoteSkill, Skill, SkillDir, SkillOrigin, Source,
+};
 use skillcue_format::split::{FrontMatterScan, scan};
+use skillcue_select::{DocTerms, ReadAt};
 
 use crate::Error;
 
@@ -26,9 +31,84 @@ pub trait Remote: Send + Sync + fmt::Debug {
     /// Returns whether a person has allowed exactly this content.
     fn is_allowed(&self, entry: &RemoteEntry) -> bool;
 
+    /// Returns whether a person has refused this skill, whatever its content. Then no model gets to know of it.
+    fn is_refused(&self, entry: &RemoteEntry) -> bool {
+        let _ = entry;
+        false
+    }
+
     /// Reads one file of an allowed skill, its size and digest verified, of a `SKILL.md` the front matter, too. `path`
     /// is relative to the skill's root, and must be listed in the entry.
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError>;
+
+    /// Returns the source of its skills: [`Source::Mcp`] or [`Source::Catalog`].
+    fn source(&self) -> Source {
+        Source::Mcp
+    }
+
+    /// Returns its place among the servers or catalogs: lower ones come first.
+    fn precedence(&self) -> u32 {
+        0
+    }
+
+    /// Returns whether the user trusts all that it lists, as it is signed with a key that they trust.
+    fn is_trusted(&self) -> bool {
+        false
+    }
+
+    /// Returns its address and the keys that have signed what it lists, for rules of the organisation's policy. `None`, if the
+    /// host knows them: see [`Setup::origins`](crate::Setup::origins). Never asks the server.
+    fn origin(&self) -> Option<SkillOrigin> {
+        None
+    }
+
+    /// Returns the policy that was published and signed with the skills; empty without one. It applies to all skills, of
+    /// whatever source, beside that of [`Builder::policy`](crate::Builder::policy), and can only close some. Never asks the
+    /// server.
+    fn policy(&self) -> OrgPolicy {
+        OrgPolicy::default()
+    }
+
+    /// Returns the indexes that were published with the skills, so that bodies count in a selection without one having
+    /// been read. Only those of a [trusted](Remote::is_trusted) one are used. Never asks the server.
+    fn published_index(&self) -> PublishedIndex {
+        PublishedIndex::default()
+    }
+}
+
+/// Indexes that were published with skills. What does not fit the skills as they are now is not used.
+#[derive(Clone, Default)]
+pub struct PublishedIndex {
+    /// The [index over texts](skillcue_select::TextIndex), of these skills as they were when it was made.
+    pub texts: Option<ReadAt>,
+    /// The index over triggers, likewise.
+    pub triggers: Option<ReadAt>,
+    /// The size of the index over triggers.
+    pub triggers_size: usize,
+    /// The terms of bodies that are not in the index over texts.
+    pub bodies: Arc<Vec<PublishedBody>>,
+}
+
+/// The terms of the body of one skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedBody {
+    /// The URI of the `SKILL.md`.
+    pub uri: String,
+    /// The [number](RemoteFile::content_number) of its content.
+    pub content: u64,
+    /// The terms.
+    pub terms: DocTerms,
+}
+
+impl fmt::Debug for PublishedIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PublishedIndex { texts, triggers, bodies, .. } = self;
+        f.debug_struct("PublishedIndex")
+            .field("texts", &texts.is_some())
+            .field("triggers", &triggers.is_some())
+            .field("bodies", &bodies.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// One skill that a server lists.
@@ -54,6 +134,20 @@ pub struct RemoteFile {
     pub size: u64,
 }
 
+impl RemoteFile {
+    /// Returns a number that changes with the content: the beginning of the digest.
+    ///
+    /// ```
+    /// let digest = format!("sha256:00000000000000ff{}", "0".repeat(48));
+    /// let file = skillcue::remote::RemoteFile { uri: "skill://a/SKILL.md".to_owned(), digest, size: 1 };
+    /// assert_eq!(file.content_number(), 255);
+    /// ```
+    pub fn content_number(&self) -> u64 {
+        let digits = self.digest.strip_prefix("sha256:").unwrap_or(&self.digest);
+        digits.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
+    }
+}
+
 impl RemoteEntry {
     /// Returns the skill's name.
     pub fn name(&self) -> &str {
@@ -77,6 +171,15 @@ impl RemoteEntry {
     /// Returns the file at a path relative to the skill's root, as its URI spells it once decoded.
     pub fn file(&self, path: &str) -> Option<&RemoteFile> {
         self.files.as_deref()?.iter().find(|file| self.path_of(file).is_some_and(|known| known == path))
+    }
+
+    /// Returns the id of its files; `None` if the server does not list them, or not with digests.
+    pub fn content_id(&self) -> Option<ContentId> {
+        let listed = self.files.as_ref()?.iter().map(|file| {
+            let digest = file.digest.strip_prefix("sha256:")?.parse().ok()?;
+            Some((self.path_of(file)?.into_owned(), digest))
+        });
+        Some(ContentId::of_listed(listed.collect::<Option<Vec<_>>>()?))
     }
 
     /// Returns the path of a file relative to the skill's root.
@@ -130,22 +233,37 @@ const MAX_BRIEF: usize = 200;
 
 /// Returns the skills that the servers list, as the catalog takes them.
 pub(crate) fn remote_skills(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
-    let mut skills = Vec::new();
-    for remote in remotes {
-        let server: Arc<str> = remote.label().into();
-        for entry in remote.entries().iter() {
-            let front = shown_front_matter(entry, remote.label(), remote.is_allowed(entry));
-            let size = entry.file("SKILL.md").map_or(0, |file| file.size);
-            let front_matter = Value::Object(front).to_string();
-            skills.push(RemoteSkill { server: Arc::clone(&server), uri: entry.uri.clone(), front_matter, size });
-        }
-    }
-    skills
+    remotes.iter().flat_map(|remote| listed_skills(&**remote)).collect()
+}
+
+/// Returns the skills that one server or catalog lists, as a [`Discovery`](skillcue_catalog::Discovery) takes them.
+pub fn listed_skills(remote: &dyn Remote) -> Vec<RemoteSkill> {
+    let server: Arc<str> = remote.label().into();
+    let (source, precedence, is_trusted) = (remote.source(), remote.precedence(), remote.is_trusted());
+    // What a server serves may change at any time, and a model must see where a sentence comes from.
+    let mark = match source {
+        Source::Catalog if is_trusted => String::new(),
+        Source::Catalog => format!("Catalog {}: ", remote.label()),
+        _ => format!("MCP server {}: ", remote.label()),
+    };
+    let of_entry = |entry: &Arc<RemoteEntry>| {
+        // Of a trusted catalog, all that a person has not refused.
+        let is_allowed = remote.is_allowed(entry);
+        let front_matter = Value::Object(shown_front_matter(entry, &mark, is_allowed)).to_string();
+        let main = entry.file("SKILL.md");
+        // The content of a server's skill counts only once it is loaded.
+        let main_number = main.filter(|_| source == Source::Catalog).map_or(0, RemoteFile::content_number);
+        let (uri, size) = (entry.uri.clone(), main.map_or(0, |file| file.size));
+        let content = entry.content_id();
+        RemoteSkill { server: Arc::clone(&server), source, precedence, uri, front_matter, size, main_number, content }
+    };
+    // The one place where refused skills are left out, so that no surface has them.
+    remote.entries().par_iter().filter(|entry| !remote.is_refused(entry)).map(of_entry).collect()
 }
 
 /// Returns the part of a server's front matter that the catalog takes: fields that would widen rights or displace other
 /// skills are left out, and the description says which server it comes from.
-fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<String, Value> {
+fn shown_front_matter(entry: &RemoteEntry, origin: &str, allowed: bool) -> Map<String, Value> {
     let keeps = |key: &str| {
         // Triggers decide which skill a model is shown instead of others: for that, a person must have looked at it.
         !WIDENING.contains(&key) && (allowed || key != "triggers")
@@ -155,7 +273,7 @@ fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<St
         for key in ["brief_description", "brief-description", "description"] {
             match fields.get_mut(key) {
                 Some(Value::String(text)) if key == "description" || text.chars().count() <= MAX_BRIEF => {
-                    *text = format!("MCP server {label}: {text}");
+                    *text = format!("{origin}{text}");
                 }
                 Some(_) => drop(fields.remove(key)),
                 None => {}
@@ -231,7 +349,7 @@ impl<'r> ServedSkill<'r> {
 }
 
 /// Returns the body of a whole `SKILL.md`.
-pub(crate) fn body_of(text: &str) -> &str {
+pub fn body_of(text: &str) -> &str {
     match scan(text.as_bytes(), true) {
         FrontMatterScan::Found(front) => text.get(front.body..).unwrap_or_default(),
         _ => text,

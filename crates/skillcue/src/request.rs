@@ -34,6 +34,7 @@ pub struct Request<'a> {
     pub(crate) mode: Option<Mode>,
     pub(crate) limit: Option<usize>,
     pub(crate) characters: Option<usize>,
+    pub(crate) eagerness: Option<f32>,
     pub(crate) conversation: &'a str,
 }
 
@@ -118,6 +119,22 @@ impl<'a> Request<'a> {
     /// Sets the id of the conversation, for [events of use](crate::usage).
     pub fn conversation(mut self, id: &'a str) -> Request<'a> {
         self.conversation = id;
+        self
+    }
+
+    /// Sets how readily skills are shown and named, from 0 to 1; other numbers count as the nearest of these.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use skillcue::{Request, Skillcue};
+    ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// let body = |eagerness| skills.disclose(Request::new("fill in a form").eagerness(eagerness)).thresholds.body;
+    /// assert!(body(0.9) < body(0.1), "the more eager, the less certainty is enough");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn eagerness(mut self, eagerness: f32) -> Request<'a> {
+        self.eagerness = Some(if eagerness.is_nan() { 0.5 } else { eagerness.clamp(0.0, 1.0) });
         self
     }
 

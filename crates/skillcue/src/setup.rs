@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use skillcue_catalog::{Enablement, SkillRoot};
+use skillcue_catalog::{Enablement, SkillOrigins, SkillRoot};
 
 /// The part of a set-up that may change while a host runs: skills are installed, enabled and disabled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Setup {
     pub roots: Vec<SkillRoot>,
     /// The skills that are switched on and off.
     pub enablement: Enablement,
+    /// The addresses that skills came from, for the organisation's policy.
+    pub origins: Arc<SkillOrigins>,
 }
 
 /// The function that returns the current set-up, and its last answer.

@@ -1,4 +1,6 @@
 //! [`Skillcue`]: a catalog, and access to its skills.
+//!
+//! Over 500 lines: the façade, a method a question.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use skillcue_base::ErrorInfo;
 use skillcue_catalog::{
-    Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, SkillRoot, TreeLimits,
+    Catalog, Discovery, DiscoveryState, FileError, FileListing, Skill, SkillDir, SkillRoot, TreeLimits, ViewRule,
 };
 use skillcue_disclose::TokenCounter;
 use skillcue_format::Tokens;
@@ -40,14 +42,14 @@ const MAX_READ: u64 = 16 << 20;
 /// Readers take no lock: they work on a snapshot, and [`Skillcue::refresh`] swaps in a new one.
 #[derive(Debug)]
 pub struct Skillcue {
-    discovery: Discovery,
+    pub(crate) discovery: Discovery,
     pub(crate) setup_provider: SetupProvider,
-    snapshot: ArcSwap<Snapshot>,
-    loader: Loader,
-    disclosing: DisclosureSetup,
-    mode: Mode,
-    index_files: Option<IndexFiles>,
-    matches: Arc<MatchCache>,
+    pub(crate) snapshot: ArcSwap<Snapshot>,
+    pub(crate) loader: Loader,
+    pub(crate) disclosing: DisclosureSetup,
+    pub(crate) mode: Mode,
+    pub(crate) index_files: Option<IndexFiles>,
+    pub(crate) matches: Arc<MatchCache>,
     pub(crate) judging: Option<Judging>,
     pub(crate) sentences: Option<Arc<SentenceState>>,
     /// The memory of the last refresh. Locked during a refresh.
@@ -61,9 +63,11 @@ pub struct Skillcue {
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: HoldBackRule,
     pub(crate) stand_in: StandInRule,
-    hints: Option<Hints>,
+    pub(crate) hints: Option<Hints>,
     pub(crate) usage: Option<UsageTracker>,
     pub(crate) feedback: Option<SkillShifts>,
+    /// The rule of a view, which does not look for skills itself.
+    pub(crate) view: Option<ViewRule>,
 }
 
 impl Skillcue {
@@ -74,15 +78,21 @@ impl Skillcue {
 
     /// Looks for the skills that a builder names.
     pub(crate) fn of_builder(builder: Builder) -> Result<Skillcue, Error> {
-        let disclosing = DisclosureSetup::new(builder.disclosure.clone())?;
+        let disclosing = DisclosureSetup::new(builder.disclosure.clone(), builder.uses.clone())?;
         let discovery = builder.discovery();
         let index_files = builder.cache.as_deref().map(|cache| IndexFiles::beside(cache, &builder.roots));
-        let (discovery_with_setup, _) = discovery_with_setup(&discovery, &builder.setup_provider);
+        let (discovery_with_setup, _) = discovery_with_setup(&discovery, &builder.setup_provider, &builder.remotes);
         let catalog = Arc::new(discovery_with_setup.remote(remote_skills(&builder.remotes)).run());
         let matches = Arc::new(MatchCache::new(builder.matches.unwrap_or(DEFAULT_MATCHES)));
         let sentences = builder.sentence_model.map(|model| Arc::new(SentenceState::new(model)));
-        let snapshot =
-            Snapshot::new(catalog, disclosing.clone(), index_files.clone(), Arc::clone(&matches), sentences.clone());
+        let snapshot = Snapshot::new(
+            catalog,
+            disclosing.clone(),
+            index_files.clone(),
+            builder.remotes.clone(),
+            Arc::clone(&matches),
+            sentences.clone(),
+        );
         let snapshot = ArcSwap::from_pointee(snapshot);
         let (providers, remotes) = (builder.providers, builder.remotes);
         Ok(Skillcue {
@@ -108,6 +118,7 @@ impl Skillcue {
             hints: builder.hints,
             usage: builder.usage.map(UsageTracker::new),
             feedback: Some(Arc::new(builder.feedback)).filter(|shifts| !shifts.is_empty()),
+            view: None,
         })
     }
 
@@ -127,9 +138,14 @@ impl Skillcue {
     /// Like [`refresh`](Skillcue::refresh), and returns both catalogs. `touched` are the only paths where something has
     /// happened since the last time, if a watcher knows them.
     pub(crate) fn refresh_touched(&self, touched: Option<&BTreeSet<PathBuf>>) -> CatalogSwap {
+        if self.view.is_some() {
+            // The catalog that it is a part of looks.
+            let catalog = self.catalog();
+            return CatalogSwap { new: Arc::clone(&catalog), old: catalog, changes: Changes::default() };
+        }
         // Of two refreshes at once, the one that looked first must not be stored last.
         let mut memory = skillcue_base::lock(&self.memory);
-        let (discovery, moved) = discovery_with_setup(&self.discovery, &self.setup_provider);
+        let (discovery, moved) = discovery_with_setup(&self.discovery, &self.setup_provider, &self.remotes);
         if moved {
             // The memory belongs to the old roots.
             *memory = DiscoveryState::default();
@@ -140,12 +156,14 @@ impl Skillcue {
         let snapshot = self.snapshot.load();
         let old = Arc::clone(&snapshot.catalog);
         let changes = Changes::between(&old, &catalog);
-        if changes.is_empty() {
+        // A skill that changes later is judged by the policy of the catalog that has it.
+        if changes.is_empty() && old.policy() == catalog.policy() {
             return CatalogSwap { new: Arc::clone(&old), old, changes };
         }
         let (disclosing, index_files) = (self.disclosing.clone(), self.index_files.clone());
         let (matches, sentences) = (Arc::clone(&self.matches), self.sentences.clone());
-        let fresh = Snapshot::new(Arc::clone(&catalog), disclosing, index_files, matches, sentences);
+        let fresh =
+            Snapshot::new(Arc::clone(&catalog), disclosing, index_files, self.remotes.clone(), matches, sentences);
         let fresh = Arc::new(fresh.follow(&snapshot));
         if snapshot.is_indexed() {
             fresh.prepare(self.mode);
@@ -268,7 +286,13 @@ impl Skillcue {
     /// Reads level 3: one file of a skill, text or not.
     pub fn read_bytes(&self, address: &str, path: &str) -> Result<Vec<u8>, Error> {
         let catalog = self.catalog();
-        self.read_file(existing_skill(&catalog, address)?, path)
+        self.read_file(admitted(&catalog, address)?, path)
+    }
+
+    /// Returns a remote skill as it is listed, if it may be loaded as it is. `None` for a skill on this machine, too.
+    pub fn loadable_entry(&self, skill: &Skill) -> Option<Arc<RemoteEntry>> {
+        let served = self.served(skill).ok()??;
+        served.remote.is_allowed(&served.entry).then(|| Arc::clone(&served.entry))
     }
 
     pub(crate) fn load_skill(&self, skill: &Skill, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
@@ -329,6 +353,16 @@ impl Skillcue {
         tools
     }
 
+    /// Returns whether loaded skills may bring tools at all: whether there is a provider of them.
+    ///
+    /// ```
+    /// assert!(!skillcue::Skillcue::builder().build()?.has_tool_providers());
+    /// # Ok::<(), skillcue::Error>(())
+    /// ```
+    pub fn has_tool_providers(&self) -> bool {
+        !self.providers.is_empty()
+    }
+
     /// Returns whether a session that has loaded this skill, which has these files, may have other tools for it. Runs
     /// nothing.
     pub fn brings_tools(&self, skill: &str, files: &FileListing) -> bool {
@@ -351,10 +385,15 @@ impl Skillcue {
 
     /// Calls a tool. `None` if there is none of that name; any other failure is in the output.
     pub fn call_tool(&self, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
+        let span = self.tool_span(call, context.session);
+        let entered = span.enter();
         let output = match built_in_tools(true).find(|tool| tool.name == call.name()) {
-            Some(tool) => tool.call(self, call, context),
-            None => self.providers.iter().find_map(|provider| provider.call(self, call, context))?,
+            Some(tool) => Some(tool.call(self, call, context)),
+            None => self.providers.iter().find_map(|provider| provider.call(self, call, context)),
         };
+        drop(entered);
+        self.end_tool_span(&span, call, context.loaded, output.as_ref());
+        let output = output?;
         self.report_call(call, context, &output);
         Some(output)
     }
@@ -440,18 +479,41 @@ pub(crate) fn existing_skill<'c>(catalog: &'c Catalog, address: &str) -> Result<
     Err(Error::NotFound { name: address.to_owned(), close })
 }
 
-/// Returns the discovery with the current set-up, and whether that has other roots than the last time.
-fn discovery_with_setup(discovery: &Discovery, setup_provider: &SetupProvider) -> (Discovery, bool) {
+/// Returns the discovery with the current set-up and what catalogs say about policy, and whether the set-up has other roots
+/// than the last time.
+fn discovery_with_setup(
+    discovery: &Discovery,
+    setup_provider: &SetupProvider,
+    remotes: &[Arc<dyn Remote>],
+) -> (Discovery, bool) {
     let discovery = discovery.clone();
-    match setup_provider.now() {
-        Some((Setup { roots, enablement }, moved)) => (discovery.and_roots(roots).enablement(enablement), moved),
+    let (mut discovery, moved) = match setup_provider.now() {
+        Some((Setup { roots, enablement, origins }, moved)) => {
+            (discovery.and_roots(roots).enablement(enablement).origins(origins), moved)
+        }
         None => (discovery, false),
+    };
+    for remote in remotes {
+        if let Some(origin) = remote.origin() {
+            discovery = discovery.and_origin(remote.label(), origin);
+        }
+        discovery = discovery.and_policy(remote.policy());
+    }
+    (discovery, moved)
+}
+
+/// Returns the skill of that name, on or off, unless the organisation's policy refuses it.
+pub(crate) fn admitted<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
+    let skill = existing_skill(catalog, address)?;
+    match catalog.refusal(skill) {
+        Some(refusal) => Err(Error::Refused { name: address.to_owned(), refusal: Box::new(refusal) }),
+        None => Ok(skill),
     }
 }
 
 /// Returns the skill of that name, if it may be used.
 pub fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
-    let skill = existing_skill(catalog, address)?;
+    let skill = admitted(catalog, address)?;
     if !skill.enabled() {
         return Err(Error::Disabled { name: address.to_owned() });
     }
@@ -465,7 +527,11 @@ pub fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Erro
 /// Returns the place at which the paths of a skill on a server start, as the model reads it.
 fn served_base(served: &ServedSkill<'_>) -> String {
     let (root, label) = (served.entry.root(), served.remote.label());
-    format!("{root} (served by the MCP server \"{label}\"; `read_skill_file` reads its files)")
+    let from = match served.remote.source() {
+        skillcue_catalog::Source::Catalog => format!("in the catalog \"{label}\""),
+        _ => format!("served by the MCP server \"{label}\""),
+    };
+    format!("{root} ({from}; `read_skill_file` reads its files)")
 }
 
 fn dir(skill: &Skill) -> Result<SkillDir, Error> {

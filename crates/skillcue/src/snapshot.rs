@@ -1,13 +1,16 @@
 //! A catalog with its indexes, which are made when first needed.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use skillcue_catalog::{Catalog, Skill};
-use skillcue_disclose::{Budget, Characters4, DiscloseConfig, Discloser, Policy, TokenCounter};
+use skillcue_disclose::{Budget, Characters4, DiscloseConfig, Discloser, Policy, TokenCounter, UseCounts};
+use skillcue_format::Tokens;
 use skillcue_load::{Loader, LoaderConfig};
 use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
 
@@ -15,6 +18,7 @@ use crate::Error;
 use crate::index_files::IndexFiles;
 use crate::match_cache::{IndexVersion, MatchCache};
 use crate::meaning::{SentenceState, SnapshotMeaning};
+use crate::remote::{PublishedBody, Remote};
 
 /// The number of bodies from which they are read in parallel. Fewer are read before other threads have started.
 const MIN_PARALLEL: usize = 16;
@@ -23,9 +27,14 @@ const MIN_KEPT_SKILLS: usize = 50;
 /// How many changed bodies are read before an answer: reading more takes longer than the answer.
 const MAX_READ_FIRST: usize = 16;
 
+/// How many disclosers for other policies and budgets are kept.
+const MAX_OTHER_DISCLOSERS: usize = 4;
+
 /// The kinds of index files: selectors, and indexes over texts.
 const SELECT: &str = "select";
 const TEXTS: &str = "texts";
+/// The kind of the file of counts of uses.
+const USES: &str = "uses";
 
 /// One catalog, and the indexes over it. A caller that holds one sees one generation throughout, whatever is swapped in
 /// meanwhile.
@@ -34,6 +43,8 @@ pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
     selector: OnceLock<Selector>,
     discloser: OnceLock<Discloser>,
+    /// Disclosers for other policies and budgets, the latest last.
+    others: Mutex<Vec<Arc<Discloser>>>,
     texts: ArcSwapOption<TextIndex>,
     /// The index over texts of the snapshot before, from which unchanged skills are taken over.
     texts_before: ArcSwapOption<TextIndex>,
@@ -43,6 +54,8 @@ pub(crate) struct Snapshot {
     reading: AtomicBool,
     disclosing: DisclosureSetup,
     index_files: Option<IndexFiles>,
+    /// Servers and catalogs; some have published indexes.
+    remotes: Vec<Arc<dyn Remote>>,
     /// Selections that were made before, on this snapshot or others.
     matches: Arc<MatchCache>,
     /// Its number among the snapshots that share the cache.
@@ -57,6 +70,7 @@ impl Snapshot {
         catalog: Arc<Catalog>,
         disclosing: DisclosureSetup,
         index_files: Option<IndexFiles>,
+        remotes: Vec<Arc<dyn Remote>>,
         matches: Arc<MatchCache>,
         sentences: Option<Arc<SentenceState>>,
     ) -> Snapshot {
@@ -69,12 +83,14 @@ impl Snapshot {
             catalog,
             selector: OnceLock::new(),
             discloser: OnceLock::new(),
+            others: Mutex::default(),
             texts: ArcSwapOption::empty(),
             texts_before: ArcSwapOption::empty(),
             bodies_read: AtomicUsize::new(0),
             reading: AtomicBool::new(false),
             disclosing,
             index_files,
+            remotes,
         }
     }
 
@@ -92,7 +108,7 @@ impl Snapshot {
             if let Some(selector) = old.filter(|selector| selector.fits(&self.catalog)) {
                 return selector;
             }
-            let selector = Selector::of(&self.catalog);
+            let selector = self.published_selector().unwrap_or_else(|| Selector::of(&self.catalog));
             if let Some(files) = files {
                 files.write(SELECT, &selector.to_bytes());
             }
@@ -167,6 +183,9 @@ impl Snapshot {
             self.reading.store(true, Ordering::Release);
         }
         let texts = kept.or_else(|| self.old_texts().and_then(|old| self.update(&old, MAX_READ_FIRST)));
+        // Terms of bodies that were published without an index.
+        let of_bodies = |bodies: BodyTerms| Arc::new(TextIndex::with_bodies(&self.catalog, &bodies));
+        let texts = texts.or_else(|| Some(self.published_bodies()).filter(|found| !found.is_empty()).map(of_bodies));
         if texts.is_none() && self.index_files.as_ref().is_some_and(|files| files.read_at(TEXTS).is_some()) {
             // It is damaged, or of another version, and had bodies: without them the answer would be another one.
             self.index_bodies();
@@ -182,14 +201,70 @@ impl Snapshot {
 
     /// Returns the index over texts that an earlier start made of the same skills with the same bodies.
     fn kept_texts(&self) -> Option<Arc<TextIndex>> {
-        let read = self.index_files.as_ref()?.read_at(TEXTS)?;
-        TextIndex::read_back(&read, TextIndex::key(&self.catalog)).map(Arc::new)
+        let key = TextIndex::key(&self.catalog);
+        let own = self.index_files.as_ref().and_then(|files| TextIndex::read_back(&files.read_at(TEXTS)?, key));
+        let read_back = |remote: &Arc<dyn Remote>| TextIndex::read_back(&remote.published_index().texts?, key);
+        own.or_else(|| self.trusted_remotes().find_map(read_back)).map(Arc::new)
+    }
+
+    /// Returns the index over triggers that was published with the skills, if it is of exactly these.
+    fn published_selector(&self) -> Option<Selector> {
+        let count = self.catalog.all().len();
+        let mut of_all = self.trusted_remotes().filter(|remote| remote.entries().len() == count);
+        let index = of_all.next()?.published_index();
+        let bytes = index.triggers?(0, index.triggers_size)?;
+        Selector::from_bytes(&bytes).filter(|selector| selector.fits(&self.catalog))
+    }
+
+    fn trusted_remotes(&self) -> impl Iterator<Item = &Arc<dyn Remote>> {
+        self.remotes.iter().filter(|remote| remote.is_trusted())
+    }
+
+    /// Returns the index over texts that was published with the most skills.
+    fn published_texts(&self) -> Option<Arc<TextIndex>> {
+        let indexes = self.trusted_remotes().filter_map(|remote| TextIndex::read_old(&remote.published_index().texts?));
+        indexes.max_by_key(TextIndex::len).map(Arc::new)
+    }
+
+    /// Returns the terms of bodies that were published with skills, for those that are as they were then.
+    fn published_bodies(&self) -> BodyTerms {
+        let mut terms = BodyTerms::default();
+        for remote in self.trusted_remotes() {
+            let published = remote.published_index().bodies;
+            if published.is_empty() {
+                continue;
+            }
+            let by_uri: HashMap<&str, &PublishedBody> =
+                published.iter().map(|body| (body.uri.as_str(), body)).collect();
+            for skill in self.catalog.skills().filter(|skill| skill.server() == Some(remote.label())) {
+                let body = skill.path().to_str().and_then(|uri| by_uri.get(uri).copied());
+                if let Some(body) = body.filter(|body| body.content == skill.stamp().inode) {
+                    terms.insert(body_key(skill), body.terms.clone());
+                }
+            }
+        }
+        terms
+    }
+
+    /// Returns whether an index over texts has the bodies of all skills whose bodies were published, or their terms are
+    /// at hand.
+    fn has_published(&self, texts: &TextIndex, bodies: &BodyTerms) -> bool {
+        let is_trusted = |skill: &Skill| {
+            let server = skill.server();
+            server.is_some() && self.trusted_remotes().any(|remote| Some(remote.label()) == server)
+        };
+        texts.changed_skills(&self.catalog).all(|skill| !is_trusted(skill) || bodies.get(body_key(skill)).is_some())
     }
 
     /// Returns an index over texts of which unchanged skills can be taken over.
     fn old_texts(&self) -> Option<Arc<TextIndex>> {
         let stored = || Some(Arc::new(TextIndex::read_old(&self.index_files.as_ref()?.read_at(TEXTS)?)?));
-        self.texts_before.swap(None).or_else(stored)
+        let own = self.texts_before.swap(None).or_else(stored);
+        if self.trusted_remotes().next().is_none() {
+            return own;
+        }
+        let bodies = self.published_bodies();
+        own.filter(|own| self.has_published(own, &bodies)).or_else(|| self.published_texts())
     }
 
     /// Returns an old index over texts, updated to this catalog. Of changed skills the bodies are read, too, if there
@@ -222,7 +297,7 @@ impl Snapshot {
             skills.par_iter().filter_map(of_skill).collect()
         };
         self.bodies_read.fetch_add(found.len(), Ordering::Relaxed);
-        let mut terms = BodyTerms::default();
+        let mut terms = self.published_bodies();
         for (key, doc) in found {
             terms.insert(key, doc);
         }
@@ -286,15 +361,37 @@ impl Snapshot {
 
     /// Returns the discloser for the builder's configuration.
     pub(crate) fn discloser(&self) -> &Discloser {
-        self.discloser.get_or_init(|| self.disclosing.discloser(&self.catalog))
+        self.discloser.get_or_init(|| self.discloser_of(&self.disclosing))
+    }
+
+    /// Returns the discloser for another policy or budget. The latest few are kept: a page that compares two
+    /// configurations asks for each with every letter that is typed.
+    pub(crate) fn other_discloser(&self, policy: Policy, budget: Budget) -> Arc<Discloser> {
+        let mut others = skillcue_base::lock(&self.others);
+        let known = others.iter().find(|other| (other.config().policy, other.config().budget()) == (policy, budget));
+        if let Some(known) = known {
+            return Arc::clone(known);
+        }
+        let made = Arc::new(self.discloser_with(policy, budget));
+        if others.len() >= MAX_OTHER_DISCLOSERS {
+            others.remove(0);
+        }
+        others.push(Arc::clone(&made));
+        made
+    }
+
+    /// Makes a discloser of lists for another context window.
+    pub(crate) fn discloser_within(&self, window: Tokens) -> Discloser {
+        let config = DiscloseConfig { policy: Policy::Catalog, window, ..self.disclosing.config.clone() };
+        self.discloser_of(&DisclosureSetup { config, ..self.disclosing.clone() })
     }
 
     /// Makes a discloser for another policy or budget.
     pub(crate) fn discloser_with(&self, policy: Policy, budget: Budget) -> Discloser {
-        let DisclosureSetup { config, counter } = self.disclosing.clone();
         let Budget { total, per_skill } = budget;
+        let config = self.disclosing.config.clone();
         let config = DiscloseConfig { policy, max_total_tokens: total, max_per_skill_tokens: per_skill, ..config };
-        DisclosureSetup { config, counter }.discloser(&self.catalog)
+        self.discloser_of(&DisclosureSetup { config, ..self.disclosing.clone() })
     }
 
     /// Makes a discloser that counts characters: for another policy, and a budget of quarters of characters.
@@ -302,7 +399,13 @@ impl Snapshot {
         let Budget { total, per_skill } = budget;
         let config = self.disclosing.config.clone();
         let config = DiscloseConfig { policy, max_total_tokens: total, max_per_skill_tokens: per_skill, ..config };
-        DisclosureSetup { config, counter: &Characters4 }.discloser(&self.catalog)
+        self.discloser_of(&DisclosureSetup { config, counter: &Characters4, ..self.disclosing.clone() })
+    }
+
+    fn discloser_of(&self, setup: &DisclosureSetup) -> Discloser {
+        let uses = setup.uses.clone().zip(self.index_files.clone());
+        let uses = uses.map(|(counts, files)| kept_uses(counts, files, Arc::clone(&self.catalog)));
+        Discloser::with_counter(Arc::clone(&self.catalog), setup.config.clone(), setup.counter).by_use(uses)
     }
 }
 
@@ -311,18 +414,46 @@ impl Snapshot {
 pub(crate) struct DisclosureSetup {
     config: DiscloseConfig,
     counter: &'static dyn TokenCounter,
+    uses: Option<UseCounts>,
 }
 
 impl DisclosureSetup {
-    pub(crate) fn new(config: DiscloseConfig) -> Result<DisclosureSetup, Error> {
+    pub(crate) fn new(config: DiscloseConfig, uses: Option<UseCounts>) -> Result<DisclosureSetup, Error> {
         config.check()?;
         let counter = config.counter.counter()?;
-        Ok(DisclosureSetup { config, counter })
+        Ok(DisclosureSetup { config, counter, uses })
     }
+}
 
-    fn discloser(&self, catalog: &Arc<Catalog>) -> Discloser {
-        Discloser::with_counter(Arc::clone(catalog), self.config.clone(), self.counter)
-    }
+/// The counts by which the lists of one generation are ordered, as they are kept.
+#[derive(Clone, Serialize, Deserialize)]
+struct KeptUses {
+    generation: String,
+    uses: BTreeMap<String, u32>,
+}
+
+/// The number of generations whose counts are kept: servers that come and go change the generation to and fro.
+const MAX_KEPT_USES: usize = 16;
+
+/// Returns counts of uses that stay the same for a generation, in this process and in later ones: lists begin every request,
+/// and a model's cache holds only what does not change. They are counted anew when the catalog has another generation, and
+/// where they cannot be kept, they do not count.
+fn kept_uses(counts: UseCounts, files: IndexFiles, catalog: Arc<Catalog>) -> UseCounts {
+    UseCounts::new(move || {
+        let generation = catalog.generation().to_string();
+        let kept = || -> Vec<KeptUses> {
+            files.read(USES).and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        };
+        let of_this = |kept: Vec<KeptUses>| kept.into_iter().find(|one| one.generation == generation);
+        let mut all = kept();
+        if let Some(known) = of_this(all.clone()) {
+            return Some(known.uses);
+        }
+        all.insert(0, KeptUses { generation: generation.clone(), uses: counts.count()? });
+        all.truncate(MAX_KEPT_USES);
+        files.write(USES, &serde_json::to_vec(&all).ok()?);
+        of_this(kept()).map(|known| known.uses)
+    })
 }
 
 impl fmt::Debug for DisclosureSetup {

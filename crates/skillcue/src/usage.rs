@@ -4,14 +4,14 @@
 //! what happens outside of this library with [`Skillcue::report_use`]. No event has text of a message unless the receiver
 //! asks for it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillcue_disclose::DisclosedSkill;
-use skillcue_select::Mode;
+use skillcue_select::{Hit, Mode};
 
 use crate::tools::{Call, Effect, ToolContext, ToolOutput};
 use crate::{Decision, Disclosure, Policy, Session, Skillcue};
@@ -137,6 +137,14 @@ pub trait UsageSink: fmt::Debug + Send + Sync {
         }
     }
 
+    /// Takes the events of the answer to a message; none, if no skill was shown for it. Receivers that count messages count
+    /// here.
+    fn record_answer(&self, events: Vec<UsageEvent>) {
+        if !events.is_empty() {
+            self.record_all(events);
+        }
+    }
+
     /// Returns whether events should have the text of messages.
     fn wants_text(&self) -> bool {
         false
@@ -194,13 +202,20 @@ struct SessionUse {
     turn: u64,
     /// The mode in which the latest message was matched.
     mode: Option<Mode>,
-    shown: VecDeque<String>,
+    /// The skills that it was shown, each with the number of the latest showing.
+    shown: HashMap<String, u64>,
+    showings: u64,
     /// The skills that the latest search found, and its query if text is wanted.
     found: Vec<String>,
     query: Option<String>,
 }
 
 impl UsageTracker {
+    /// Returns a tracker with the same receiver, which remembers nothing.
+    pub(crate) fn anew(&self) -> UsageTracker {
+        UsageTracker::new(Arc::clone(&self.sink))
+    }
+
     pub(crate) fn new(sink: Arc<dyn UsageSink>) -> UsageTracker {
         UsageTracker { sink, sessions: Mutex::default() }
     }
@@ -224,11 +239,18 @@ impl UsageTracker {
 
 impl SessionUse {
     fn show(&mut self, name: &str) {
-        self.shown.retain(|other| other != name);
-        if self.shown.len() >= MAX_SHOWN {
-            self.shown.pop_front();
+        self.showings += 1;
+        // Looked up, not searched for: a walk over 256 names for each of an answer's skills took 1 % of the answer's time.
+        if let Some(latest) = self.shown.get_mut(name) {
+            *latest = self.showings;
+            return;
         }
-        self.shown.push_back(name.to_owned());
+        if self.shown.len() >= MAX_SHOWN
+            && let Some(oldest) = self.shown.values().min().copied()
+        {
+            self.shown.retain(|_, latest| *latest != oldest);
+        }
+        self.shown.insert(name.to_owned(), self.showings);
     }
 }
 
@@ -240,9 +262,7 @@ impl Skillcue {
     /// # Ok::<(), skillcue::Error>(())
     /// ```
     pub fn index_version(&self) -> String {
-        let mut version = self.catalog().generation().to_string();
-        version.truncate(16);
-        version
+        format!("{:016x}", self.catalog().generation().0 >> 64)
     }
 
     /// Reports an event that happened outside of this library, such as a load by another program or a refusal by a person,
@@ -258,13 +278,30 @@ impl Skillcue {
         self.use_of(kind, address, session, None);
     }
 
+    /// Reports that a file of a skill was read without a tool, as a resource is: its skill file is a load.
+    ///
+    /// ```
+    /// skillcue::Skillcue::builder().build()?.report_read("pdf", "forms.md", "session-1");
+    /// # Ok::<(), skillcue::Error>(())
+    /// ```
+    pub fn report_read(&self, address: &str, path: &str, session: &str) {
+        let is_own =
+            self.usage.is_some() && self.catalog().get(address).is_some_and(|skill| skill.file().name() == path);
+        if is_own {
+            self.use_of(UsageKind::Loaded, address, session, None);
+        } else {
+            self.use_of(UsageKind::FileRead, address, session, Some(path.to_owned()));
+        }
+    }
+
     fn use_of(&self, kind: UsageKind, address: &str, session: &str, item: Option<String>) {
         let Some(tracker) = &self.usage else { return };
         let catalog = self.catalog();
         let Some(skill) = catalog.get(address).map(|skill| skill.name().to_owned()) else { return };
         let generation = self.index_version();
         let (turn, mode, missed) = tracker.with(session, |known| {
-            let is_missed = kind == UsageKind::Loaded && known.found.contains(&skill) && !known.shown.contains(&skill);
+            let is_missed =
+                kind == UsageKind::Loaded && known.found.contains(&skill) && !known.shown.contains_key(&skill);
             if kind.is_use() {
                 // What the model has need not be shown.
                 known.show(&skill);
@@ -300,7 +337,7 @@ impl Skillcue {
             known.turn
         });
         if events.is_empty() {
-            return;
+            return tracker.sink.record_answer(events);
         }
         let generation = self.index_version();
         let text = tracker.sink.wants_text().then(|| message.to_owned());
@@ -311,7 +348,31 @@ impl Skillcue {
             event.generation.clone_from(&generation);
             event.text.clone_from(&text);
         }
-        tracker.sink.record_all(events);
+        tracker.sink.record_answer(events);
+    }
+
+    /// Reports the skills that are named during a turn.
+    pub(crate) fn report_hints(&self, hits: &[Hit], mode: Mode, session: &str) {
+        let Some(tracker) = self.usage.as_ref().filter(|_| !hits.is_empty()) else { return };
+        let turn = tracker.with(session, |known| {
+            for hit in hits {
+                known.show(&hit.name);
+            }
+            known.turn
+        });
+        let generation = self.index_version();
+        let event = |hit: &Hit| UsageEvent {
+            kind: Some(UsageKind::Shown),
+            skill: hit.name.clone(),
+            session: session.to_owned(),
+            turn,
+            mode: Some(mode),
+            generation: generation.clone(),
+            tier: Some(2),
+            confidence: Some(hit.certainty),
+            ..UsageEvent::default()
+        };
+        tracker.sink.record_all(hits.iter().map(event).collect());
     }
 
     /// Reports what a call of a tool did.

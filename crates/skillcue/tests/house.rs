@@ -78,6 +78,7 @@ const RULES: &[Rule] = &[
             "skillcue-base/src/single_flight.rs",
             "skillcue-cli/src/chunks.rs",
             "skillcue-scripted/",
+            "skillcue-telemetry/src/export.rs",
             "skillcue-toolset/src/handover.rs",
         ],
         because: "one computation for several callers is skillcue_base::SingleFlight; the others wait for counts",
@@ -113,7 +114,8 @@ const RULES: &[Rule] = &[
         text: "\"localhost\"",
         only_in: &[
             "skillcue-http/src/machine.rs",
-            "skillcue-mcp/src/server/http.rs",
+            "skillcue-http/src/authority.rs",
+            "skillcue-mcp/src/server/gate.rs",
             "skillcue-registry/src/origin/address.rs",
         ],
         because: "whether an address is this machine's is skillcue_http::is_this_machine; the server lists the names that \
@@ -147,8 +149,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         text: "Sha256",
-        only_in: &["skillcue-base/src/digest.rs", "skillcue-registry/src/fetch/git.rs"],
-        because: "digests are skillcue_base::Digest, a skill's is skillcue_catalog::ContentId; git names a format of its own",
+        only_in: &[
+            "skillcue-base/src/digest.rs",
+            "skillcue-mcp/src/server/handle.rs",
+            "skillcue-registry/src/fetch/git.rs",
+        ],
+        because: "digests are skillcue_base::Digest, a skill's is skillcue_catalog::ContentId; git names a format of its own, \
+                  and handles are signed by HMAC",
     },
     Rule {
         text: "env::var",
@@ -190,6 +197,8 @@ const RULES: &[Rule] = &[
             "skillcue-agent/src/trace/",
             "skillcue-cli/src/commands/doctor/machine.rs",
             "skillcue-clients/src/hook/session.rs",
+            "skillcue-fleet/src/kept.rs",
+            "skillcue-host/src/eval_history.rs",
             "skillcue-mcp/src/host/cache.rs",
             "skillcue-model/src/install_tests.rs",
             "skillcue-model/src/files.rs",
@@ -272,7 +281,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         text: "is_loopback()",
-        only_in: &["skillcue-cli/src/commands/mcp.rs", "skillcue-http/src/machine.rs"],
+        only_in: &[
+            "skillcue-cli/src/commands/mcp/http.rs",
+            "skillcue-http/src/authority.rs",
+            "skillcue-http/src/machine.rs",
+            "skillcue-mcp/src/server/probes.rs",
+        ],
         because: "whether an address is this machine's is skillcue_http::is_this_machine; `mcp --http` asks whether \
                   others can reach it, and 0.0.0.0 can be reached by all",
     },
@@ -306,14 +320,14 @@ const RULES: &[Rule] = &[
 /// The layers, lowest first. A crate depends on crates of lower layers only, but for tests.
 const LAYERS: &[&[&str]] = &[
     &["skillcue-derive"],
-    &["skillcue-base", "skillcue-bench", "skillcue-scripted"],
+    &["skillcue-base", "skillcue-bench", "skillcue-scripted", "skillcue-sqlite"],
     &["skillcue-format", "skillcue-http"],
-    &["skillcue-catalog", "skillcue-model"],
+    &["skillcue-catalog", "skillcue-model", "skillcue-telemetry"],
     &["skillcue-select", "skillcue-load", "skillcue-audit"],
     &["skillcue-disclose", "skillcue-registry"],
     &["skillcue"],
-    &["skillcue-exec", "skillcue-mcp", "skillcue-clients", "skillcue-usage"],
-    &["skillcue-toolset", "skillcue-agent"],
+    &["skillcue-exec", "skillcue-mcp", "skillcue-clients", "skillcue-usage", "skillcue-studio"],
+    &["skillcue-toolset", "skillcue-agent", "skillcue-fleet"],
     &["skillcue-host"],
     &["skillcue-cli"],
     &["xtask"],

@@ -47,7 +47,7 @@ const MAX_SUBJECT: usize = 72;
 const MAX_LINES: usize = 500;
 
 /// Names of types that several files may declare: each is private to its module, or a convention of Rust or clap.
-const SHARED_NAMES: &[&str] = &["Args", "Err", "Error", "Inner", "Output"];
+const SHARED_NAMES: &[&str] = &["Data", "Args", "Err", "Error", "Inner", "Output"];
 
 #[test]
 fn one_name_means_one_type() {

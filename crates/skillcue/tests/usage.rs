@@ -1,10 +1,14 @@
 //! Events of use: which ones a conversation leads to, and which it does not.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use skillcue::disclose::UseCounts;
+use skillcue::select::{SkillFeedback, Thresholds, TurnProgress};
 use skillcue::tools::{Call, ToolContext};
 use skillcue::usage::{UsageEvent, UsageKind, UsageSink};
 use skillcue::{DiscloseConfig, Policy, Request, Session, Skillcue};
@@ -156,4 +160,124 @@ fn the_memory_of_conversations_is_bounded() {
     call(&skills, "c299", "load_skill", &json!({"skill_id": "pdf"}));
     let expected = [of(UsageKind::Loaded, "pdf", 0), of(UsageKind::Missed, "pdf", 0), of(UsageKind::Loaded, "pdf", 0)];
     assert_eq!(events.take(), expected);
+}
+
+#[test]
+fn skills_that_are_named_during_a_turn_are_shown_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Inject);
+    skills.disclose(Request::new("look at what there is").conversation("c1"));
+    let since = TurnProgress::default().words("Next I will open the csv files and read the csv files.");
+    let request = Request::new("look at what there is").conversation("c1");
+    let hits = skills.reselect(&request, &since, &[""; 0]);
+    let names: Vec<&str> = hits.iter().map(|hit| hit.name.as_str()).collect();
+    assert_eq!((names, events.take()), (vec!["csv"], vec![of(UsageKind::Shown, "csv", 1)]));
+    // The model takes it up: it was named, so it was not missed.
+    call(&skills, "c1", "search_skills", &json!({"query": "csv"}));
+    call(&skills, "c1", "load_skill", &json!({"skill_id": "csv"}));
+    assert_eq!(events.take(), [of(UsageKind::Loaded, "csv", 1)]);
+}
+
+#[test]
+fn a_file_that_is_read_without_a_tool_is_reported_and_the_skill_file_is_a_load() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Inject);
+    skills.report_read("pdf", "more.md", "c1");
+    skills.report_read("pdf", "SKILL.md", "c1");
+    skills.report_read("nothing", "SKILL.md", "c1");
+    assert_eq!(events.take(), [of(UsageKind::FileRead, "pdf", 0), of(UsageKind::Loaded, "pdf", 0)]);
+}
+
+#[test]
+fn every_message_is_counted_whether_or_not_a_skill_is_shown() {
+    #[derive(Debug, Default)]
+    struct Answers(Mutex<Vec<usize>>);
+
+    impl UsageSink for Answers {
+        fn record(&self, _: UsageEvent) {}
+
+        fn record_answer(&self, events: Vec<UsageEvent>) {
+            self.0.lock().unwrap().push(events.len());
+        }
+    }
+
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let answers = Arc::new(Answers::default());
+    let skills = Skillcue::builder().skills_dir(dir.path()).usage(answers.clone()).build().unwrap();
+    for message in ["open a.pdf", "what is 2+2?"] {
+        skills.disclose(message);
+    }
+    assert_eq!(*answers.0.lock().unwrap(), [1, 0]);
+}
+
+#[test]
+fn the_order_by_use_changes_with_the_generation_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let add = |name: &str| {
+        let skill = dir.path().join("skills").join(name);
+        std::fs::create_dir_all(&skill).unwrap();
+        let does = format!("Does {name} things. ").repeat(40);
+        std::fs::write(skill.join("SKILL.md"), format!("---\nname: {name}\ndescription: {does}\n---\n")).unwrap();
+    };
+    for name in ["one", "three", "two"] {
+        add(name);
+    }
+    let asked = Arc::new(AtomicU32::new(0));
+    // A program that starts anew, when one skill was used.
+    let start = |used: &'static str, cache: Option<&str>| {
+        let asked = Arc::clone(&asked);
+        let counts = UseCounts::new(move || {
+            asked.fetch_add(1, Ordering::SeqCst);
+            Some(BTreeMap::from([(used.to_owned(), 5)]))
+        });
+        let config = DiscloseConfig { policy: Policy::Catalog, catalog_share: 0.0022, ..DiscloseConfig::default() };
+        let builder = Skillcue::builder().skills_dir(dir.path().join("skills")).disclosure(config).list_by_use(counts);
+        let skills = cache.map_or(builder.clone(), |file| builder.index_cache(dir.path().join(file))).build().unwrap();
+        skills.disclose(Request::new("hello")).stable.to_string()
+    };
+    let longest = |list: &str| {
+        let length = |name: &str| list.matches(&format!("Does {name} things.")).count();
+        ["one", "three", "two"].into_iter().max_by_key(|name| length(name)).unwrap().to_owned()
+    };
+    let first = start("two", Some("cache/index"));
+    assert_eq!(longest(&first), "two", "{first}");
+    assert_eq!(start("three", Some("cache/index")), first, "the generation is the same");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    add("four");
+    assert_eq!(longest(&start("three", Some("cache/index"))), "three");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    // Back to the first generation: its list is the first one.
+    std::fs::remove_dir_all(dir.path().join("skills/four")).unwrap();
+    assert_eq!((start("one", Some("cache/index")), asked.load(Ordering::SeqCst)), (first, 2));
+    // Nowhere to keep them: the order of names.
+    assert_eq!(start("three", None), start("two", None));
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_gain_lifts_no_skill_over_the_threshold_of_its_request() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let gain = SkillFeedback { shift: 0.7, why: "searched for".to_owned() };
+    let feedback: BTreeMap<String, SkillFeedback> = ["pdf", "csv"].map(|name| (name.to_owned(), gain.clone())).into();
+    let [plain, lifted] = [BTreeMap::new(), feedback]
+        .map(|feedback| Skillcue::builder().skills_dir(dir.path()).feedback(feedback).build().unwrap());
+    let mut lifts = 0;
+    for message in ["read a pdf", "files", "which files does it read?", "csv", "awk", "read the files of the team"] {
+        for eagerness in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            let Thresholds { body, name } = Thresholds::of(eagerness);
+            let of = |skills: &Skillcue| skills.select(&Request::new(message).eagerness(eagerness)).hits;
+            let with = of(&lifted);
+            for hit in of(&plain) {
+                let after = with.iter().find(|other| other.name == hit.name).unwrap();
+                assert_eq!(after.certainty >= body, hit.certainty >= body, "{message} at {eagerness}: {}", hit.name);
+                assert_eq!(after.likelihood >= name, hit.likelihood >= name, "{message} at {eagerness}: {}", hit.name);
+                lifts += usize::from(after.certainty > hit.certainty);
+            }
+        }
+    }
+    assert!(lifts > 0, "no skill has gained");
 }

@@ -58,9 +58,10 @@ struct ConfigSection {
 /// Returns the sections with their words, as the parser itself lists them: there is no second list that could differ.
 fn sections() -> impl Iterator<Item = ConfigSection> {
     expected(&format!("{NO_WORD} = 0")).into_iter().map(|name| {
-        let heads = [format!("[{name}]"), format!("[[{name}]]")];
-        let [table, array] = heads.map(|head| (expected(&format!("{head}\n{NO_WORD} = 0")), head));
-        let (words, head) = if table.0.is_empty() { array } else { table };
+        // A table, an array of tables, or tables by their names.
+        let heads = [format!("[{name}]"), format!("[[{name}]]"), format!("[{name}.NAME]")];
+        let kinds = heads.map(|head| (expected(&format!("{head}\n{NO_WORD} = 0")), head));
+        let (words, head) = kinds.into_iter().find(|(words, _)| !words.is_empty()).unwrap_or_default();
         ConfigSection { head, words }
     })
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillcue_select::Grade;
 
-use super::{CaseResult, EvalCase, EvalError, Evaluation};
+use super::{CaseResult, EvalCase, EvalError, EvalRun, EvalRunCase, Evaluation};
 
 /// The difference between an earlier evaluation and this one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -115,41 +115,82 @@ impl Comparison {
         }
         let figures = figures(&old, &serde_json::to_value(new).map_err(broken)?);
         let OldCases { cases: before } = OldCases::deserialize(&old).map_err(broken)?;
+        let before: Vec<ComparedCase<'_>> = before.iter().map(ComparedCase::of_result).collect();
+        let now = cases.iter().zip(&new.cases);
+        let now =
+            now.map(|(case, result)| ComparedCase { relevant: &case.relevant, ..ComparedCase::of_result(result) });
+        Ok(Comparison::of_cases(figures, &before, &now.collect::<Vec<_>>()))
+    }
+
+    /// Compares two kept runs. Messages are those of both; long ones are shown by their beginnings.
+    pub fn between(old: &EvalRun, new: &EvalRun) -> Comparison {
+        let document = |run: &EvalRun| {
+            let mut figures = serde_json::to_value(&run.figures).unwrap_or_default();
+            figures["skills"] = run.skills.into();
+            figures["eagerness"] = run.eagerness.into();
+            figures
+        };
+        let [before, now] = [old, new].map(|run| run.cases.iter().map(ComparedCase::of_kept).collect::<Vec<_>>());
+        Comparison::of_cases(figures(&document(old), &document(new)), &before, &now)
+    }
+
+    fn of_cases(figures: Vec<FigureChange>, before: &[ComparedCase<'_>], now: &[ComparedCase<'_>]) -> Comparison {
         let mut comparison = Comparison { figures, better: Vec::new(), worse: Vec::new(), unmatched: 0 };
         // A set may have a message twice: the first goes with the first.
-        let mut by_query: HashMap<&str, Vec<&CaseResult>> = HashMap::new();
+        let mut by_key: HashMap<&str, Vec<&ComparedCase<'_>>> = HashMap::new();
         for case in before.iter().rev() {
-            by_query.entry(&case.query).or_default().push(case);
+            by_key.entry(case.key).or_default().push(case);
         }
-        for (case, result) in cases.iter().zip(&new.cases) {
-            let Some(earlier) = by_query.get_mut(case.query.as_str()).and_then(Vec::pop) else {
+        for case in now {
+            let Some(earlier) = by_key.get_mut(case.key).and_then(Vec::pop) else {
                 comparison.unmatched += 1;
                 continue;
             };
-            let quality = |result: &CaseResult| {
-                let grade = if case.relevant.is_empty() { 2 - result.grade as u8 } else { result.grade as u8 };
-                (grade, result.right)
+            let quality = |outcome: &CaseOutcome| {
+                let grade = if case.relevant.is_empty() { 2 - outcome.grade as u8 } else { outcome.grade as u8 };
+                (grade, outcome.right)
             };
-            let list = match quality(result).cmp(&quality(earlier)) {
+            let list = match quality(&case.outcome).cmp(&quality(&earlier.outcome)) {
                 std::cmp::Ordering::Greater => &mut comparison.better,
                 std::cmp::Ordering::Less => &mut comparison.worse,
                 std::cmp::Ordering::Equal => continue,
             };
-            let outcome = |result: &CaseResult| CaseOutcome {
-                grade: result.grade,
-                first: result.first.clone(),
-                certainty: result.certainty,
-                right: result.right,
-            };
             list.push(CaseChange {
-                query: case.query.clone(),
-                expected: case.relevant.clone(),
-                old: outcome(earlier),
-                new: outcome(result),
+                query: case.query.to_owned(),
+                expected: case.relevant.to_vec(),
+                old: earlier.outcome.clone(),
+                new: case.outcome.clone(),
             });
         }
-        comparison.unmatched += by_query.values().map(Vec::len).sum::<usize>();
-        Ok(comparison)
+        comparison.unmatched += by_key.values().map(Vec::len).sum::<usize>();
+        comparison
+    }
+}
+
+/// A message of either of two evaluations.
+struct ComparedCase<'c> {
+    /// The part that is equal in both: the message itself, or its digest.
+    key: &'c str,
+    query: &'c str,
+    relevant: &'c [String],
+    outcome: CaseOutcome,
+}
+
+impl ComparedCase<'_> {
+    fn of_result(result: &CaseResult) -> ComparedCase<'_> {
+        let outcome = CaseOutcome {
+            grade: result.grade,
+            first: result.first.clone(),
+            certainty: result.certainty,
+            right: result.right,
+        };
+        ComparedCase { key: &result.query, query: &result.query, relevant: &[], outcome }
+    }
+
+    fn of_kept(case: &EvalRunCase) -> ComparedCase<'_> {
+        let outcome =
+            CaseOutcome { grade: case.grade, first: case.first.clone(), certainty: case.certainty, right: case.right };
+        ComparedCase { key: &case.id, query: &case.query, relevant: &case.relevant, outcome }
     }
 }
 

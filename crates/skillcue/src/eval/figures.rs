@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use skillcue_select::Grade;
 
 use super::EvalCase;
@@ -10,7 +10,7 @@ use super::outcome::MessageOutcome;
 
 /// The figures of a set of messages, or of those in one language. A share is `None` if there are no messages of its
 /// kind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The number of messages that need a skill.
     pub positives: usize,
@@ -43,7 +43,7 @@ pub struct Figures {
 }
 
 /// The cost of the turn part of disclosures, by what the messages need.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct TokenFigures {
     /// Of all messages.
     pub all: Option<TokenCost>,
@@ -56,7 +56,7 @@ pub struct TokenFigures {
 }
 
 /// The cost of a message, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TokenCost {
     /// The mean.
     pub mean: f64,

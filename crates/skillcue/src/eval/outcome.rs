@@ -65,6 +65,12 @@ pub struct CaseResult {
     pub certainty: f32,
     /// Whether the message needs the skill that came first; for others, whether nothing wrong was shown or named.
     pub right: bool,
+    /// The rank of the first skill that the message needs, from 1.
+    #[serde(default)]
+    pub rank: Option<usize>,
+    /// Whether the skill that came first was sure enough for its body.
+    #[serde(default)]
+    pub selected: bool,
     /// The cost of the turn part.
     pub tokens: usize,
 }
@@ -169,9 +175,18 @@ impl MessageOutcome {
     }
 
     pub(super) fn result(self, case: &EvalCase) -> CaseResult {
-        let ShownGrades { right, wrong, tokens, .. } = self.shown[0];
+        let ShownGrades { right, wrong, tokens, is_first_sure } = self.shown[0];
         let (grade, right) =
             if case.relevant.is_empty() { (wrong, wrong == Grade::Nothing) } else { (right, self.is_first_right) };
-        CaseResult { query: case.query.clone(), grade, first: self.first, certainty: self.certainty, right, tokens }
+        CaseResult {
+            query: case.query.clone(),
+            grade,
+            selected: is_first_sure && self.first.is_some(),
+            first: self.first,
+            certainty: self.certainty,
+            right,
+            rank: self.rank.map(|rank| rank + 1),
+            tokens,
+        }
     }
 }

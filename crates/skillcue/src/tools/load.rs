@@ -12,7 +12,7 @@ use skillcue_load::{Envelope, ErrorEnvelope, Form, LoadRequest, Loaded, MAX_ENVE
 use super::arguments::{ArgumentError, Arguments};
 use super::{BuiltInTool, Call, Effect, ToolContext, ToolOutput, error_for_model, for_model};
 use crate::catalog::FileListing;
-use crate::{Error, Session, Skill, Skillcue};
+use crate::{Error, Session, Skill, Skillcue, Source};
 
 pub(super) const TOOL: BuiltInTool = BuiltInTool {
     name: "load_skill",
@@ -189,7 +189,8 @@ fn envelope(skill: &Skill, id: &str, body: &str, listing: &FileListing) -> Strin
     let files: Vec<&str> = listing.files.iter().map(|file| file.path.as_str()).filter(other).collect();
     let dir = skill.dir();
     let root = dir.to_string_lossy();
-    let origin = skill.server().map(|server| format!("mcp:{server}"));
+    let of = if skill.source() == Source::Catalog { "catalog" } else { "mcp" };
+    let origin = skill.server().map(|server| format!("{of}:{server}"));
     Envelope { id, body, root: &root, files: &files, origin: origin.as_deref() }.to_string()
 }
 

@@ -206,9 +206,8 @@ impl ToolContext<'_> {
 }
 
 /// Advice for a client without a session.
-const NO_SESSION: &str = "This connection has no session, so no skill stays loaded, and scripts and tools of skills cannot \
-                          run. They run over stdio, and over HTTP in a session of the protocol 2025-11-25, which begins \
-                          with `initialize`. Do the task without them, or ask the user to connect that way.";
+const NO_SESSION: &str = "This connection has no session, so no skill stays loaded from one call to the next. Call load_skill; \
+                          its answer says how to call the tools and scripts of the skill.";
 
 impl ToolOutput {
     /// Makes a result of a text.
@@ -248,7 +247,7 @@ pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error>
     match usable(catalog, id) {
         Ok(skill) if !skill.is_open_to_models() => Err(not_found()),
         // A skill that is hidden and disabled is reported as hidden.
-        Err(Error::Disabled { .. } | Error::Unavailable { .. })
+        Err(Error::Disabled { .. } | Error::Refused { .. } | Error::Unavailable { .. })
             if catalog.get(id).is_some_and(Skill::hides_from_models) =>
         {
             Err(not_found())
@@ -281,6 +280,14 @@ pub fn error_for_model(skills: &Skillcue, error: &Error, id: &str) -> (&'static 
         Error::Disabled { name } => {
             let shown = skillcue_base::Shown(name);
             ("disabled", format!("The skill \"{shown}\" is disabled. Only the user can enable it."))
+        }
+        // The rules themselves are the organisation's business, and no help to a model.
+        Error::Refused { name, .. } => {
+            let shown = skillcue_base::Shown(name);
+            (
+                "disabled",
+                format!("The organisation's policy does not allow the skill \"{shown}\". Do the task without it."),
+            )
         }
         Error::Unavailable { .. } => ("disabled", format!("{}.", capital(&error.to_string()))),
         _ => {

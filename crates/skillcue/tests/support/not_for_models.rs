@@ -56,7 +56,7 @@ pub fn write(dir: &Path) {
 pub fn builder(dir: &Path) -> Builder {
     let roots = [SkillRoot::new(dir.join("project"), Source::Project), SkillRoot::new(dir.join("user"), Source::User)];
     let off = || Enablement { disable: ["is-off".to_owned()].into(), ..Enablement::default() };
-    let setup = move || Setup { roots: Vec::new(), enablement: off() };
+    let setup = move || Setup { enablement: off(), ..Setup::default() };
     Skillcue::builder().roots(roots).setup_by(setup).search_path(Vec::new())
 }
 
