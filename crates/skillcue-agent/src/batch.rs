@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::{FutureExt as _, StreamExt as _};
+use skillcue::Disclosure;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Agent, AgentConsent, AgentError, Conversation, Hooks, TurnEvent, TurnReport};
@@ -28,6 +29,10 @@ pub struct TaskDone {
     pub answers: Vec<String>,
     /// Problems that did not stop it.
     pub problems: Vec<String>,
+    /// The skills that the model has loaded.
+    pub loaded: Vec<String>,
+    /// The disclosure of the last turn.
+    pub disclosure: Option<Disclosure>,
     /// The report of the last turn, or the reason why it has no answer.
     pub outcome: Result<TurnReport, AgentError>,
 }
@@ -52,6 +57,8 @@ pub async fn batch(
             session: String::new(),
             answers: Vec::new(),
             problems: Vec::new(),
+            loaded: Vec::new(),
+            disclosure: None,
             outcome: Err(AgentError::Internal),
         };
         held.unwrap_or_else(lost)
@@ -74,6 +81,8 @@ async fn hold(
         session: String::new(),
         answers: Vec::new(),
         problems: Vec::new(),
+        loaded: Vec::new(),
+        disclosure: None,
         outcome: Err(AgentError::Cancelled),
     };
     if cancel.is_cancelled() {
@@ -99,6 +108,8 @@ async fn hold(
             Err(_) => break,
         }
     }
+    conversation.loaded().clone_into(&mut done.loaded);
+    done.disclosure = conversation.disclosure();
     done.problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
     done
 }

@@ -57,7 +57,9 @@ impl SkillsProvider {
         let (mut session, conversation) = (state.session.clone(), state.conversation.clone());
         let (skills, text, work_dir) = (Arc::clone(&self.skills), text.clone(), self.work_dir.clone());
         // Bodies are read from disk, and git may be asked what has changed.
+        let span = tracing::Span::current();
         let disclose = move || {
+            let _entered = span.enter();
             let files = work_dir.map(|dir| dir.files(&text)).unwrap_or_default();
             // Parts of a project have skills of their own.
             skills.touch(files.named.iter().map(Path::new));

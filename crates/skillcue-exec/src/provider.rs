@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use skillcue::catalog::{FileListing, SkillDir};
+use skillcue::catalog::{FileListing, ProgramRule, SkillDir};
 use skillcue::tools::{
     ArgumentError, Arguments, Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute,
     check_loaded, error_for_model, for_model, neutralise,
@@ -166,6 +166,11 @@ impl ScriptTools {
             let known: Vec<String> = scripts(&dir, manifest).into_iter().map(|script| script.path).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return fail("invalid_argument", &format!("The argument `script` is missing. There are: {known}."));
+        }
+        // The runner knows the policy of when it was made; a catalog may have brought another one since.
+        if let Some(refusal) = catalog.policy().and_then(|policy| policy.program_refusal(ProgramRule::Scripts)) {
+            let error = RunError::Policy { refusal: Box::new(refusal) };
+            return fail(error.code(), &skills.explain_error(&error));
         }
         let address = skill.id();
         let request = RunRequest {

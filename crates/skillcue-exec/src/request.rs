@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use skillcue_base::counted;
-use skillcue_catalog::SkillDir;
 use skillcue_catalog::consent::{ConsentGate, ConsentStore, PermissionRules};
+use skillcue_catalog::{PolicyRefusal, SkillDir};
 use skillcue_format::Manifest;
 
 use crate::job::Bounds;
@@ -64,6 +64,8 @@ pub struct RunnerOptions {
     pub consent: Arc<dyn ConsentGate>,
     /// The rules about which permissions can be granted at all.
     pub rules: PermissionRules,
+    /// The organisation's policy, if it lets no script run.
+    pub refusal: Option<PolicyRefusal>,
 }
 
 impl Default for RunnerOptions {
@@ -77,6 +79,7 @@ impl Default for RunnerOptions {
             packages: None,
             consent: Arc::new(ConsentStore::default()),
             rules: PermissionRules::default(),
+            refusal: None,
         }
     }
 }

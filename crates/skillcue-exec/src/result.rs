@@ -8,8 +8,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use skillcue_base::counted;
 use skillcue_base::{ErrorInfo, Shown};
-use skillcue_catalog::FileError;
 use skillcue_catalog::consent::{ConsentError, Question};
+use skillcue_catalog::{FileError, PolicyRefusal};
 use thiserror::Error;
 
 use crate::error::{ExecError, NO_SANDBOX_HINT};
@@ -95,6 +95,13 @@ impl Serialize for RunResult {
 #[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RunError {
+    /// The organisation's policy lets no script run.
+    #[error("it is {refusal}")]
+    #[info(code = "policy", hint = refusal.help.clone())]
+    Policy {
+        /// The rule, and the policy that has it.
+        refusal: Box<PolicyRefusal>,
+    },
     /// The script took too long.
     #[error("it did not end within {}", seconds(limit))]
     #[info(code = "timeout", hint = "give it less to do, or more time")]

@@ -93,6 +93,9 @@ impl Runner {
     /// A script that fails is no error: the result has its exit code. An error is the reason why it did not run, or why
     /// it was ended: that one has [the result so far](RunError::result).
     pub fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
+        if let Some(refusal) = &self.options.refusal {
+            return Err(RunError::Policy { refusal: Box::new(refusal.clone()) });
+        }
         let limits = &self.options.limits;
         check_arguments(request, limits)?;
         let input = match (request.stdin, request.input) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
-use skillcue::catalog::FileListing;
+use skillcue::catalog::{FileListing, ProgramRule};
 use skillcue::tools::{
     Call, SkillProgram, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
@@ -31,25 +31,35 @@ const SCRIPT_TOOL: &str = "run_skill_script";
 #[derive(Debug)]
 pub struct ToolsetTools {
     toolsets: Arc<Toolsets>,
+    is_refused: bool,
 }
 
 impl ToolsetTools {
     /// Runs tools with `toolsets`.
     pub fn new(toolsets: Arc<Toolsets>) -> ToolsetTools {
-        ToolsetTools { toolsets }
+        ToolsetTools { toolsets, is_refused: false }
+    }
+
+    /// Sets whether the organisation's policy lets no toolset run: then no skill offers tools.
+    #[must_use]
+    pub fn refusing(self, is_refused: bool) -> ToolsetTools {
+        ToolsetTools { is_refused, ..self }
     }
 
     /// Returns the tools that a skill's toolsets offer; none if it has no toolsets. Evaluates them, in the sandbox, if
     /// they have changed.
     pub fn offered(&self, skill: &Skill) -> Option<Arc<OfferedTools>> {
         let dir = skill.dir();
-        Some(self.toolsets.tools(&ToolsetTools::toolsets_of(skill, &dir)?))
+        Some(self.toolsets.tools(&self.toolsets_of(skill, &dir)?))
     }
 
     /// Returns the skills with a tool of this id, by name, and those whose toolsets could not all be looked at.
     /// Evaluates, in the sandbox, the toolsets that have changed.
     pub fn with_tool<'c>(&self, catalog: &'c Catalog, id: &str) -> (Vec<&'c Skill>, Vec<&'c Skill>) {
         let (mut having, mut unknown) = (Vec::new(), Vec::new());
+        if is_refused_by(catalog) {
+            return (having, unknown);
+        }
         for skill in catalog.skills().filter(|skill| for_model(catalog, skill.name()).is_ok()) {
             let Some(offered) = self.offered(skill) else { continue };
             if offered.tools.iter().any(|tool| tool.id == id) {
@@ -62,9 +72,9 @@ impl ToolsetTools {
     }
 
     /// Returns the toolsets of a skill; none if it has no toolsets or is not on this machine.
-    fn toolsets_of<'s>(skill: &'s Skill, dir: &'s std::path::Path) -> Option<SkillToolsets<'s>> {
+    fn toolsets_of<'s>(&self, skill: &'s Skill, dir: &'s std::path::Path) -> Option<SkillToolsets<'s>> {
         let manifest = skill.manifest();
-        if skill.server().is_some() || manifest.toolsets().len() == 0 {
+        if self.is_refused || skill.server().is_some() || manifest.toolsets().len() == 0 {
             return None;
         }
         Some(SkillToolsets::new(skill.name(), dir, manifest.toolsets()))
@@ -74,6 +84,9 @@ impl ToolsetTools {
     fn all_offered<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<(&'c Skill, Arc<OfferedTools>)> {
         let mut all = Vec::new();
         let mut seen = HashSet::new();
+        if is_refused_by(catalog) {
+            return all;
+        }
         for name in loaded {
             let Ok(skill) = for_model(catalog, name) else { continue };
             if !seen.insert(skill.address()) {
@@ -92,6 +105,9 @@ impl ToolsetTools {
         loaded: &[String],
         name: &str,
     ) -> Vec<(&'c Skill, Arc<OfferedTools>)> {
+        if is_refused_by(catalog) {
+            return Vec::new();
+        }
         let own = name.split_once(SEPARATOR).and_then(|(skill, _)| loaded.iter().find(|known| *known == skill));
         if let Some(own) = own {
             return self.all_offered(catalog, std::slice::from_ref(own));
@@ -100,12 +116,17 @@ impl ToolsetTools {
         let known = loaded.iter().filter_map(|name| {
             let skill = for_model(catalog, name).ok()?;
             let dir = skill.dir();
-            Some((skill, self.toolsets.known_tools(&ToolsetTools::toolsets_of(skill, &dir)?)?))
+            Some((skill, self.toolsets.known_tools(&self.toolsets_of(skill, &dir)?)?))
         });
         let known: Vec<_> = known.collect();
         let has = |offered: &OfferedTools| offered.tools.iter().any(|tool| tool.id == name);
         if known.iter().any(|(_, offered)| has(offered)) { known } else { self.all_offered(catalog, loaded) }
     }
+}
+
+/// Returns whether the policy of a catalog lets no toolset run, which may be newer than that of [`ToolsetTools::refusing`].
+fn is_refused_by(catalog: &Catalog) -> bool {
+    catalog.policy().is_some_and(|policy| policy.program_refusal(ProgramRule::Toolsets).is_some())
 }
 
 /// Returns tools with the names under which they can be called.
@@ -191,7 +212,7 @@ impl ToolProvider for ToolsetTools {
             return refusal(skills, &catalog, name, &offered, &known, context);
         };
         let dir = tool.skill.dir();
-        let skill_toolsets = ToolsetTools::toolsets_of(tool.skill, &dir)?;
+        let skill_toolsets = self.toolsets_of(tool.skill, &dir)?;
         let lines = AtomicU32::new(0);
         let call = CallContext {
             session_id: context.session,

@@ -9,8 +9,9 @@ use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
 use skillcue::usage::UsageKind;
 use skillcue::{Session, Skillcue};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
-use super::{AgentOptions, Conversation, Hooks, TurnEvent, providers};
+use super::{AgentOptions, Conversation, Hooks, TurnEvent, providers, spans};
 use crate::consent::PendingCall;
 use crate::{ToolCall, ToolResult};
 
@@ -73,13 +74,18 @@ async fn provider_result(
     if hooks.cancel.is_cancelled() || !providers::tools(conversation).iter().any(|tool| tool.name == call.name) {
         return None;
     }
+    let span = spans::call_span(&call.name, &call.id, conversation.id());
     let output = match arguments(&call.arguments) {
         Ok(arguments) => {
-            let called = providers::call(conversation, &call.name, &arguments, options.provider_timeout).await?;
+            let called = providers::call(conversation, &call.name, &arguments, options.provider_timeout);
+            let called = called.instrument(span.clone()).await?;
             called.unwrap_or_else(|why| failure(&call.name, "internal", &format!("The tool failed: {why}.")))
         }
         Err(why) => failure(&call.name, "invalid_argument", &why),
     };
+    if output.is_error {
+        spans::fail(&span, "tool_error");
+    }
     Some(finished(call, output, hooks).0)
 }
 
@@ -123,6 +129,8 @@ impl CallBatch<'_> {
         let read = Arc::new(Call::new(&call.name, arguments));
         let wanted = PendingCall { call: &read, loaded: &self.loaded };
         if let Err(why) = hooks.consent.decide(&self.session, self.skills, &wanted, hooks.cancel).await {
+            // What a person declines is a program or a tool that exists.
+            spans::fail(&spans::call_span(&call.name, &call.id, &self.session), "declined");
             if let Some(skill) = read.skill_id() {
                 self.skills.report_use(UsageKind::Declined, skill, &self.session);
             }
@@ -130,8 +138,9 @@ impl CallBatch<'_> {
         }
         let (skills, cancel) = (Arc::clone(self.skills), hooks.cancel.clone());
         let (loaded, session, shown) = (Arc::clone(&self.loaded), Arc::clone(&self.session), Arc::clone(&self.shown));
-        let message = Arc::clone(&self.message);
+        let (message, span) = (Arc::clone(&self.message), Span::current());
         let run = move || {
+            let _entered = span.enter();
             let cancelled = || cancel.is_cancelled();
             let (loaded, session, shown) = (&*loaded, &*session, Some(&*shown));
             let (cancelled, message): (&(dyn Fn() -> bool + Sync), &str) = (&cancelled, &message);

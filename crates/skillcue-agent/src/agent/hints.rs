@@ -63,12 +63,13 @@ impl Agent {
         already.extend(conversation.loaded().iter().chain(&hints.named).cloned());
         let Some(Message::User { text, .. }) = conversation.messages().get(turn.first) else { return Vec::new() };
         let (skills, text, files) = (Arc::clone(&self.skills), text.clone(), conversation.work_files());
-        let mut session = conversation.session();
+        let (mut session, id) = (conversation.session(), conversation.id().to_owned());
         // Indexes may have to be read.
         let reselect = move || {
             // Parts of a project have skills of their own.
             skills.touch(since.touched_paths().iter().map(Path::new));
-            let request = Request::new(&text).files(&files.named).nearby(&files.changed).session(&mut session);
+            let request = Request::new(&text).files(&files.named).nearby(&files.changed);
+            let request = request.session(&mut session).conversation(&id);
             skills.reselect(&request, &since, &already)
         };
         let hits: Vec<Hit> = tokio::task::spawn_blocking(reselect).await.unwrap_or_default();

@@ -9,6 +9,7 @@ mod hints;
 mod moves;
 mod providers;
 mod request;
+mod spans;
 mod summary;
 
 pub use conversation::Conversation;
@@ -25,6 +26,7 @@ use skillcue::Skillcue;
 use skillcue::disclose::{Segment, TokenCounter};
 use skillcue_base::ErrorInfo as _;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::consent::AgentConsent;
 use crate::model::{FinishReason, Model, ModelAnswer, ModelError};
@@ -149,6 +151,18 @@ impl Agent {
     ///
     /// Whatever comes of it, the conversation can go on afterwards, and is written down.
     pub async fn turn(
+        &self,
+        conversation: &mut Conversation,
+        message: &str,
+        hooks: &Hooks<'_>,
+    ) -> Result<TurnReport, AgentError> {
+        let span = spans::turn_span(&self.model, conversation.id());
+        let outcome = self.whole_turn(conversation, message, hooks).instrument(span.clone()).await;
+        spans::end_turn_span(&span, &outcome);
+        outcome
+    }
+
+    async fn whole_turn(
         &self,
         conversation: &mut Conversation,
         message: &str,

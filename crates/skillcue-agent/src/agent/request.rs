@@ -4,9 +4,10 @@ use std::time::{Instant, SystemTime};
 
 use skillcue::tools::ToolDefinition;
 use skillcue_base::ErrorInfo as _;
+use tracing::Instrument as _;
 
 use super::event::shown;
-use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, providers};
+use super::{Agent, AgentError, Conversation, Hooks, TurnEvent, UnderWay, providers, spans};
 use crate::account::{repeated_tokens, sent_texts, skills_in_history};
 use crate::model::{Delta, ModelAnswer, ModelError, ModelRequest, SystemText};
 use crate::{LineText, Purpose, RequestPart, RequestTokens, TraceLine, account};
@@ -107,7 +108,11 @@ impl Agent {
         let sent = sent_texts(&request, self.model.api());
         let repeated = repeated_tokens(&conversation.sent, &sent, self.counter());
         let asked = RequestStart { time: SystemTime::now(), start: Instant::now() };
-        let answer = self.model.ask(&request, hooks.cancel, &mut |delta| forward(delta, hooks)).await;
+        let span = spans::request_span(&self.model, conversation.id(), self.options.max_tokens);
+        let mut pass_on = |delta: Delta<'_>| forward(delta, hooks);
+        let answer = self.model.ask(&request, hooks.cancel, &mut pass_on).instrument(span.clone()).await;
+        spans::end_request_span(&span, &answer);
+        drop(span);
         let mut line = TraceLine {
             turn: turn.number,
             round: *round,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
+use skillcue_sqlite::OpenError;
 
 /// The hint where file or database fail.
 const FAILED: &str = "check that the directory is yours and can be written; the conversation goes on without memory";
@@ -100,10 +101,6 @@ pub enum MemoryError {
 }
 
 impl MemoryError {
-    pub(super) fn file(doing: &'static str, path: &Path, error: io::Error) -> MemoryError {
-        MemoryError::File { path: path.to_owned(), doing, error }
-    }
-
     pub(super) fn database(path: &Path, error: rusqlite::Error) -> MemoryError {
         let path = path.to_owned();
         match error.sqlite_error_code() {
@@ -112,6 +109,16 @@ impl MemoryError {
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => MemoryError::Busy { path },
             _ => MemoryError::Database { path, error },
+        }
+    }
+}
+
+impl From<OpenError> for MemoryError {
+    fn from(error: OpenError) -> MemoryError {
+        match error {
+            OpenError::NotAFile { path } => MemoryError::NotAFile { path },
+            OpenError::File { doing, path, error } => MemoryError::File { path, doing, error },
+            OpenError::Database { path, error } => MemoryError::database(&path, error),
         }
     }
 }

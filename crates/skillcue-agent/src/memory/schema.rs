@@ -1,16 +1,12 @@
 //! The database file of facts.
 
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use rustix::fs::OFlags;
+use rusqlite::{Connection, TransactionBehavior};
+use skillcue_sqlite::patiently;
 
 use super::MemoryError;
-use crate::sessions::FileOpenError;
 
 /// The version of the tables.
 const VERSION: i64 = 1;
@@ -64,13 +60,10 @@ pub(super) fn clear(connection: &mut Connection) -> rusqlite::Result<usize> {
 
 /// Opens the file, or makes it. Returns its real path, too.
 pub(super) fn open(path: &Path) -> Result<(PathBuf, Connection), MemoryError> {
-    let path = make(path)?;
+    let (path, mut connection) = skillcue_sqlite::open(path, BUSY_TIMEOUT)?;
     let fail = |error| MemoryError::database(&path, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut connection = Connection::open_with_flags(&path, flags).map_err(fail)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
-    patiently(|| set_up(&connection)).map_err(fail)?;
-    let version = patiently(|| migrate(&mut connection)).map_err(fail)?;
+    patiently(BUSY_TIMEOUT, || set_up(&connection)).map_err(fail)?;
+    let version = patiently(BUSY_TIMEOUT, || migrate(&mut connection)).map_err(fail)?;
     match version {
         VERSION => Ok((path, connection)),
         0 => Err(MemoryError::Damaged { path, why: "it is a database of something else".to_owned() }),
@@ -78,34 +71,9 @@ pub(super) fn open(path: &Path) -> Result<(PathBuf, Connection), MemoryError> {
     }
 }
 
-/// Makes the file before the database does, so that it is its owner's alone; what the database puts beside it gets the
-/// same rights. A file that is there is not opened: closing it would take away the locks that others in this process
-/// have on it.
-fn make(path: &Path) -> Result<PathBuf, MemoryError> {
-    let fail = |doing, path: &Path, error| MemoryError::file(doing, path, error);
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| fail("make a directory", dir, error))?;
-    // The way to it may have links in it, the file may not be one: the database looks at both alike.
-    let dir = dir.canonicalize().map_err(|error| fail("find", dir, error))?;
-    let Some(name) = path.file_name() else { return Err(MemoryError::NotAFile { path: path.to_owned() }) };
-    let path = dir.join(name);
-    match crate::sessions::open(&path, OFlags::CREATE | OFlags::EXCL | OFlags::RDWR) {
-        Ok(_) => Ok(path),
-        Err(FileOpenError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match path.symlink_metadata() {
-                Ok(metadata) if metadata.is_file() => Ok(path),
-                Ok(_) => Err(MemoryError::NotAFile { path }),
-                Err(error) => Err(fail("look at", &path, error)),
-            }
-        }
-        Err(FileOpenError::File(error)) => Err(fail("create", &path, error)),
-        Err(FileOpenError::NotAFile) => Err(MemoryError::NotAFile { path }),
-    }
-}
-
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-    connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF;")
+    connection.execute_batch(skillcue_sqlite::SETTINGS)
 }
 
 /// The column that files of earlier versions lack. Those versions can still use a file that has it.
@@ -133,24 +101,4 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
     }
     change.commit()?;
     Ok(now)
-}
-
-/// Tries again where the database gives up at once because waiting could be in vain, as when two set up one file.
-fn patiently<R>(mut attempt: impl FnMut() -> rusqlite::Result<R>) -> rusqlite::Result<R> {
-    let started = Instant::now();
-    loop {
-        match attempt() {
-            Err(error) if is_passing(&error) && started.elapsed() < BUSY_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            done => return done,
-        }
-    }
-}
-
-/// Returns whether another attempt may succeed: the file is busy, or two processes that set it up both removed its journal,
-/// which was gone for the second.
-fn is_passing(error: &rusqlite::Error) -> bool {
-    let is_gone = |cause: &rusqlite::ffi::Error| cause.extended_code == rusqlite::ffi::SQLITE_IOERR_DELETE_NOENT;
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) || error.sqlite_error().is_some_and(is_gone)
 }

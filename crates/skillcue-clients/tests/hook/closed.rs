@@ -25,7 +25,7 @@ fn skills(dir: &Path, samples: &Samples, options: &HookOptions) -> Skillcue {
     write(&dir.join("project"), "foreign", &text("foreign", "license: MIT"));
     let roots = [SkillRoot::new(dir.join("user"), Source::User), SkillRoot::new(dir.join("project"), Source::Project)];
     let off = || Enablement { disable: ["off".to_owned()].into(), ..Enablement::default() };
-    let setup = move || Setup { roots: Vec::new(), enablement: off() };
+    let setup = move || Setup { enablement: off(), ..Setup::default() };
     shape(Skillcue::builder().roots(roots).setup_by(setup), samples.adapter(), options).build().unwrap()
 }
 
