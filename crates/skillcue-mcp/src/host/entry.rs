@@ -11,9 +11,9 @@ use skillcue_catalog::uri::decode_once;
 use crate::digits;
 
 /// How many files one skill may have: as many as every host must accept.
-pub(crate) const MAX_FILES: usize = 512;
+pub const MAX_FILES: usize = 512;
 /// How many bytes all files of one skill may have: as many as every host must accept.
-pub(crate) const MAX_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 /// The length of the longest URI, in bytes. Real ones have less than a tenth of it.
 const MAX_URI: usize = 2048;
 /// How many bytes of JSON front matter may have. A whole skill file has at most a mebibyte.
@@ -24,7 +24,7 @@ const MAX_DESCRIPTION: usize = 1024;
 const SKILL_FILE: &str = "/SKILL.md";
 
 /// Reads one entry of a listing. The error says what is wrong with it, in words for the server's operator.
-pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
+pub fn read(value: &Value) -> Result<RemoteEntry, String> {
     let entry = value.as_object().ok_or("the entry is no object")?;
     let uri = text(entry, "uri")?;
     let front_matter = entry.get("frontmatter").and_then(Value::as_object).ok_or("`frontmatter` is no object")?;
@@ -54,7 +54,7 @@ pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
 }
 
 /// Returns the entry as a server would send it.
-pub(crate) fn write(entry: &RemoteEntry) -> Value {
+pub fn write(entry: &RemoteEntry) -> Value {
     let resources = match &entry.files {
         None => json!("dynamic"),
         Some(files) => files
@@ -67,7 +67,7 @@ pub(crate) fn write(entry: &RemoteEntry) -> Value {
 
 /// Returns the identity of the content that an entry lists: the path and the digest of every file. None if they are not
 /// listed. Equals the [`ContentId`] of the directory that is served, where that type says so.
-pub(crate) fn content_id(entry: &RemoteEntry) -> Option<ContentId> {
+pub fn content_id(entry: &RemoteEntry) -> Option<ContentId> {
     let root = entry.uri.strip_suffix("SKILL.md").unwrap_or(&entry.uri);
     let listed = entry.files.as_ref()?.iter().map(|file| {
         // Entries that were read have every file below the root, by a clean path.
@@ -162,7 +162,7 @@ fn is_digest(text: &str) -> bool {
 }
 
 /// Returns the decoded form of a relative path, if it stays below its start.
-pub(crate) fn clean(path: &str) -> Option<String> {
+pub fn clean(path: &str) -> Option<String> {
     // Only the characters of a URI's path: no query, no fragment.
     if path.contains(['?', '#', '\\']) {
         return None;

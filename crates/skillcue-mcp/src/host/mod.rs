@@ -6,6 +6,7 @@
 
 mod cache;
 mod connection;
+pub mod door;
 mod engine;
 mod entry;
 mod inspect;

@@ -1,7 +1,10 @@
 //! Permission to load a server's skill: what a person has allowed, by content.
 
 use skillcue::ErrorInfo;
-use skillcue::consent::{Answer, ConsentError};
+use skillcue::consent::{Answer, ConsentError, ConsentGate, Question, Subject};
+use skillcue::remote::RemoteEntry;
+
+use super::entry::content_id;
 
 /// Why a skill of a server cannot be allowed.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
@@ -23,17 +26,35 @@ pub enum AllowError {
 
 /// Whether an entry may be loaded, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LoadPermission {
+pub enum LoadPermission {
+    /// It may be loaded.
     Allowed,
+    /// No person has been asked.
     Never,
+    /// Another content was allowed.
     Changed,
+    /// A person has refused it.
     Denied,
+    /// Its content is not known in advance.
     Dynamic,
 }
 
 impl LoadPermission {
+    /// Asks the gate whether an entry may be loaded with exactly the content that it lists.
+    pub fn of(consent: &dyn ConsentGate, subject: Subject, entry: &RemoteEntry) -> LoadPermission {
+        // Most entries of most servers were never allowed: for them, no digest is computed.
+        if entry.files.is_none() {
+            return LoadPermission::Dynamic;
+        }
+        if !consent.knows(&subject) {
+            return LoadPermission::Never;
+        }
+        let asked = content_id(entry).map(|content| Question::new(subject, content));
+        asked.map_or(LoadPermission::Dynamic, |question| consent.answer(&question).into())
+    }
+
     /// Returns the reason in words.
-    pub(crate) fn reason(self) -> &'static str {
+    pub fn reason(self) -> &'static str {
         match self {
             LoadPermission::Allowed => "it is allowed",
             LoadPermission::Never => "a user has to allow it first",

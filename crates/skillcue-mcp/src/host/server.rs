@@ -124,14 +124,7 @@ impl ConfiguredServer {
 
     /// Returns whether an entry may be loaded by what a person has allowed.
     fn consent_to(&self, entry: &RemoteEntry) -> LoadPermission {
-        // Most entries of most servers were never allowed: for them, no digest is computed.
-        match entry.files {
-            None => LoadPermission::Dynamic,
-            Some(_) if !self.consent.knows(&self.subject(entry)) => LoadPermission::Never,
-            Some(_) => {
-                self.question(entry).map_or(LoadPermission::Dynamic, |question| self.consent.answer(&question).into())
-            }
-        }
+        LoadPermission::of(&*self.consent, self.subject(entry), entry)
     }
 
     /// Returns whether an entry may be loaded: by what was allowed, and by what the server lists now.

@@ -12,7 +12,7 @@ use crate::scalar::Scalar;
 
 /// Checks one file: its size and digest, and of the skill's own `SKILL.md` the front matter. A `SKILL.md` further down
 /// is a file like any other.
-pub(crate) fn check(entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> Result<(), String> {
+pub fn check(entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> Result<(), String> {
     let (size, uri) = (bytes.len() as u64, || Shown(&file.uri).to_string());
     if size != file.size {
         return Err(format!("{} has {size} bytes, {} were listed", uri(), file.size));

@@ -55,7 +55,8 @@ fn limited(mut values: Vec<String>) -> (Vec<String>, usize) {
 /// Returns the files of the skill at a path that start with the typed text.
 fn files_of(view: &CatalogView, path: &str, typed: &str) -> Vec<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let skill = view.catalog.named(name).next();
+    // Files of catalogs are not completed: their lists are in `resources/list`.
+    let skill = view.catalog.named(name).next().filter(|skill| skill.server().is_none());
     let Some(skill) = skill.filter(|skill| is_served(skill) && uris::path(skill).as_deref() == Some(path)) else {
         return Vec::new();
     };

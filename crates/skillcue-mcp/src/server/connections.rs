@@ -101,6 +101,12 @@ impl Connections {
         Arc::new(ConnectionSlot { connections: Arc::clone(self), id, is_reserved, closed })
     }
 
+    /// Returns how many connections are open.
+    pub(super) fn count(&self) -> usize {
+        let pools = self.pools();
+        pools.usual.slots.len() + pools.reserved.slots.len()
+    }
+
     fn pools(&self) -> MutexGuard<'_, Pools> {
         // Nothing in here panics; even after a panic the counts are right.
         skillcue_base::lock(&self.0)

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use skillcue::Skill;
 use skillcue::catalog::{FileStamp, SkillDir, SkillFile, SkipReason, TreeLimits};
 use skillcue::format::{Code, FileKind};
+use skillcue::remote::RemoteEntry;
 use skillcue_format::Parsed;
 
 use super::{files, front_matter, uris};
@@ -87,7 +88,8 @@ impl EntryCache {
         }
         let (files, outcome) = match listed {
             Ok(listed) => {
-                let outcome = make_entry(skill, &listed);
+                let root = uris::root(skill).ok_or_else(|| "its path is not UTF-8".to_owned());
+                let outcome = root.and_then(|root| make_entry(skill, &listed, &root, &mut drop));
                 (listed.files, outcome)
             }
             Err(reason) => (Vec::new(), Err(reason)),
@@ -151,9 +153,34 @@ fn list_files(skill: &Skill) -> Result<SkillFiles, String> {
     Ok(SkillFiles { dir, files })
 }
 
+/// A skill as it is published: its entry, and the bytes of its files in the order of the entry's.
+#[derive(Debug, Clone)]
+pub struct SkillPackage {
+    /// The entry, checked as a host checks it.
+    pub entry: RemoteEntry,
+    /// The bytes of each of its files.
+    pub contents: Vec<Vec<u8>>,
+}
+
+/// Reads a skill as it is served, below the segments of `prefix`: front matter, and every file with its digest. The
+/// error says why it cannot be served.
+pub fn package(skill: &Skill, prefix: &[&str]) -> Result<SkillPackage, String> {
+    let root = uris::of_segments(prefix.iter().copied().chain([skill.name()]));
+    let mut contents = Vec::new();
+    let value = make_entry(skill, &list_files(skill)?, &root, &mut |bytes| contents.push(bytes))?;
+    let entry = crate::host::door::read_entry(&value)?;
+    // An entry that was read has its files sorted.
+    let uris = value["resources"].as_array().map_or(&[][..], Vec::as_slice).iter();
+    let uris: Vec<&str> = uris.filter_map(|file| file["uri"].as_str()).collect();
+    let at = |file: &skillcue::remote::RemoteFile| uris.iter().position(|uri| *uri == file.uri);
+    let order: Option<Vec<usize>> = entry.files.iter().flatten().map(at).collect();
+    let order = order.ok_or("its files changed while they were read")?;
+    let contents = order.into_iter().map(|at| std::mem::take(&mut contents[at])).collect();
+    Ok(SkillPackage { entry, contents })
+}
+
 /// Reads every file and makes the entry.
-fn make_entry(skill: &Skill, listed: &SkillFiles) -> Result<Value, String> {
-    let root = uris::root(skill).ok_or("its path is not UTF-8")?;
+fn make_entry(skill: &Skill, listed: &SkillFiles, root: &str, keep: &mut dyn FnMut(Vec<u8>)) -> Result<Value, String> {
     let mut resources = Vec::with_capacity(listed.files.len());
     let mut front = Map::new();
     let mut total = 0;
@@ -167,13 +194,14 @@ fn make_entry(skill: &Skill, listed: &SkillFiles) -> Result<Value, String> {
             front = conforming(&bytes, skill.name())?;
         }
         resources.push(json!({
-            "uri": uris::below(&root, path),
+            "uri": uris::below(root, path),
             "digest": digest(&bytes),
             "size": bytes.len(),
         }));
+        keep(bytes);
     }
     Ok(json!({
-        "uri": uris::below(&root, SkillFile::Markdown.name()),
+        "uri": uris::below(root, SkillFile::Markdown.name()),
         "frontmatter": front,
         "resources": resources,
     }))

@@ -1,9 +1,12 @@
 //! The extension "Skills over MCP" (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`.
 
+use std::sync::Arc;
+
 use rmcp::model::{CustomRequest, CustomResult, ErrorCode, Resource};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
+use skillcue::Skillcue;
 use skillcue_base::quoted;
 
 use super::cursor::{self, List};
@@ -12,10 +15,10 @@ use super::files::{self, ServeError};
 use super::logging::LogLine;
 use super::resources::{resource, skill_file};
 use super::view::CatalogView;
-use super::{ServerShared, SkillServer, is_modern, mime, uris};
+use super::{ServerShared, SkillServer, is_modern, mime, published, uris};
 
 /// How many skills a page of `skills/list` checks for each that it may hold: pages end, even if no skill conforms.
-const MAX_LOOKS: usize = 8;
+pub(super) const MAX_LOOKS: usize = 8;
 
 /// How many skills that were left out one log line names.
 const MAX_NAMED: usize = 20;
@@ -104,7 +107,8 @@ impl SkillServer {
         let uri = required_uri(params)?;
         let after = cursor::read(List::Directory, text(params, "cursor")?)?;
         let size = self.shared.options.page_size.max(1);
-        let read = self.blocking(move |_, view| directory(view, &uri, after.as_deref(), size)).await?;
+        let read =
+            self.blocking(move |shared, view| directory(&shared.skillcue, view, &uri, after.as_deref(), size)).await?;
         let (resources, next) = match read {
             Ok(read) => read,
             Err(failure) => {
@@ -166,6 +170,10 @@ fn page(shared: &ServerShared, view: &CatalogView, after: Option<&str>) -> (Skil
 }
 
 fn entry(shared: &ServerShared, skill: &skillcue::Skill, left_out: &mut Vec<String>) -> EntryResult {
+    if skill.server().is_some() {
+        // What may not be loaded is no mistake, and is left out in silence.
+        return published::entry(&shared.skillcue, skill).map(Arc::new).ok_or_else(|| Arc::from("it is not allowed"));
+    }
     shared.entries.of(skill, &mut |reason| {
         let (name, dir) = (skill.name(), skill.dir());
         tracing::warn!(target: "skillcue::mcp", skill = name, dir = %dir.display(), reason, "left out of skills/list");
@@ -175,12 +183,13 @@ fn entry(shared: &ServerShared, skill: &skillcue::Skill, left_out: &mut Vec<Stri
 
 /// Lists a directory, and returns the cursor of the next page.
 fn directory(
+    skills: &Skillcue,
     view: &CatalogView,
     uri: &str,
     after: Option<&str>,
     size: usize,
 ) -> Result<(Vec<Resource>, Option<String>), ServeError> {
-    let (skill, path, children) = files::children(view, uri)?;
+    let (skill, path, children) = files::children(skills, view, uri)?;
     let root = uris::root(skill).unwrap_or_default();
     let start = after.map_or(0, |after| children.partition_point(|child| child.name.as_str() <= after));
     let end = children.len().min(start + size);

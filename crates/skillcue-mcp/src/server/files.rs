@@ -4,10 +4,11 @@ use std::io::Read as _;
 
 use rmcp::ErrorData;
 use serde_json::json;
-use skillcue::Skill;
 use skillcue::catalog::{DirectoryEntry, FileError, SkillDir};
+use skillcue::{Skill, Skillcue};
 use skillcue_base::quoted;
 
+use super::published;
 use super::uris::{self, BadUri};
 use super::view::{CatalogView, is_served};
 
@@ -48,6 +49,8 @@ impl ServeError {
 /// A file as it is served.
 #[derive(Debug)]
 pub(super) struct ServedFile {
+    /// The skill that it is a file of.
+    pub(super) skill: String,
     /// Its path below the skill's directory.
     pub(super) path: String,
     /// Its content.
@@ -62,8 +65,11 @@ pub(super) fn open(skill: &Skill, path: &str) -> Result<SkillDir, FileError> {
 }
 
 /// Reads the file of a URI.
-pub(super) fn read(view: &CatalogView, uri: &str) -> Result<ServedFile, ServeError> {
+pub(super) fn read(skills: &Skillcue, view: &CatalogView, uri: &str) -> Result<ServedFile, ServeError> {
     within(view, uri, |skill, path| {
+        if skill.server().is_some() {
+            return published::read(skills, skill, path);
+        }
         let dir = open(skill, path)?;
         let opened = dir.open_file(path)?;
         if SkillDir::is_ignored(path) {
@@ -79,23 +85,25 @@ pub(super) fn read(view: &CatalogView, uri: &str) -> Result<ServedFile, ServeErr
         opened.file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > MAX_FILE { Err(too_large(bytes.len() as u64)) } else { Ok(bytes) }
     })
-    .map(|(_, path, bytes)| ServedFile { path, bytes })
+    .map(|(skill, path, bytes)| ServedFile { skill: skill.name().to_owned(), path, bytes })
 }
 
 /// Lists a directory of a skill: the skill, the directory's path below it, and its entries.
 pub(super) fn children<'v>(
+    skills: &Skillcue,
     view: &'v CatalogView,
     uri: &str,
 ) -> Result<(&'v Skill, String, Vec<DirectoryEntry>), ServeError> {
     let trimmed = uri.strip_suffix('/').unwrap_or(uri);
-    let (skill, path, children) =
-        within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(
-            |failure| match failure {
-                // A file is there and can be read, but it is no directory.
-                ServeError::Unreadable(_) => ServeError::NotFound(format!("{} is no directory resource", quoted(uri))),
-                other => other,
-            },
-        )?;
+    let children = |skill: &Skill, path: &str| match skill.server() {
+        Some(_) => published::children(skills, skill, path),
+        None => listed(&SkillDir::open(skill.name(), &skill.dir())?, path),
+    };
+    let (skill, path, children) = within(view, trimmed, children).map_err(|failure| match failure {
+        // A file is there and can be read, but it is no directory.
+        ServeError::Unreadable(_) => ServeError::NotFound(format!("{} is no directory resource", quoted(uri))),
+        other => other,
+    })?;
     Ok((skill, tidy(&path), children))
 }
 
@@ -160,7 +168,11 @@ pub(super) fn skill_at<'v>(view: &'v CatalogView, uri: &str) -> Result<&'v Skill
             return Ok(());
         }
         // It is no skill file; opening it checks whether it leads out, and logs that.
-        open(skill, path)?.open_file(path)?;
+        if skill.server().is_none() {
+            open(skill, path)?.open_file(path)?;
+        } else {
+            SkillDir::normalize(skill.name(), path)?;
+        }
         Err(FileError::NotFound { skill: skill.name().into(), path: path.into() })
     });
     match found {

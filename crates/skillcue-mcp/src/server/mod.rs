@@ -18,7 +18,9 @@
 //! # }
 //! ```
 
-mod authority;
+mod answers;
+mod backlog;
+mod carried;
 mod completion;
 mod connections;
 mod cursor;
@@ -27,13 +29,21 @@ mod entries;
 mod extension;
 mod files;
 mod front_matter;
+mod gate;
+mod handle;
 mod http;
+mod in_flight;
 mod instructions;
 mod logging;
+mod metrics;
 mod mime;
+mod notices;
+mod probes;
 mod prompts;
+mod published;
 mod resources;
 mod session;
+mod skill_tool;
 mod stdio;
 mod texts;
 mod tools;
@@ -50,22 +60,26 @@ use rmcp::model::{
     DiscoverResult, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam, ResourcesCapability,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, ToolsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, ToolsCapability,
 };
 #[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
 use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
-use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext, SubscriptionSink};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use skillcue::{Catalog, Changes, Skillcue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::entries::EntryCache;
 use self::logging::{LogLine, rank};
-use self::session::{ChangeNotice, ClientSession, PendingNotices, Subscribers};
+use self::metrics::ServerMetrics;
+use self::notices::{NoticeTarget, deliver};
+use self::session::{ChangeNotice, ClientSession, Subscribers};
 use self::view::CatalogView;
 
-pub use self::http::{HttpOptions, HttpServer};
+pub use self::entries::{SkillPackage, package};
+pub use self::handle::{HANDLE_META, HandleKeyError, HandleKeys};
+pub use self::http::{HttpOptions, HttpServer, ServedView};
 pub use self::stdio::{serve_standard_io, serve_stdio};
 
 /// The identifier of the extension "Skills over MCP".
@@ -86,11 +100,22 @@ pub struct ServerOptions {
     pub skills_page_size: usize,
     /// How long clients may treat an answer as fresh, in milliseconds.
     pub ttl_ms: u64,
+    /// The keys of handles, which all replicas of a server share.
+    pub handle_keys: HandleKeys,
+    /// The name of the view of the skills; empty for all of them.
+    pub view: String,
+}
+
+impl ServerOptions {
+    /// Returns the usual options, with keys that other replicas may have, too.
+    pub fn new(handle_keys: HandleKeys) -> ServerOptions {
+        ServerOptions { page_size: 500, skills_page_size: 50, ttl_ms: 5_000, handle_keys, view: String::new() }
+    }
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        ServerOptions { page_size: 500, skills_page_size: 50, ttl_ms: 5_000 }
+        ServerOptions::new(HandleKeys::for_one_process())
     }
 }
 
@@ -112,6 +137,7 @@ struct ServerShared {
     remote_callers: Semaphore,
     /// Limits concurrent calls of tools that skills bring. Those are slow, too, mostly in other processes.
     skill_callers: Semaphore,
+    metrics: Arc<ServerMetrics>,
 }
 
 impl ServerShared {
@@ -144,7 +170,19 @@ impl Clone for SkillServer {
 impl SkillServer {
     /// Makes a server for these skills.
     pub fn new(skillcue: Arc<Skillcue>, options: ServerOptions) -> SkillServer {
+        SkillServer::counting(skillcue, options, Arc::new(ServerMetrics::new()))
+    }
+
+    /// Makes a server for a view of the skills, in the same process: it counts together with this one, and has the same keys.
+    #[must_use]
+    pub fn for_view(&self, name: impl Into<String>, skillcue: Arc<Skillcue>) -> SkillServer {
+        let options = ServerOptions { view: name.into(), ..self.shared.options.clone() };
+        SkillServer::counting(skillcue, options, Arc::clone(&self.shared.metrics))
+    }
+
+    fn counting(skillcue: Arc<Skillcue>, options: ServerOptions, metrics: Arc<ServerMetrics>) -> SkillServer {
         let catalog = skillcue.catalog();
+        metrics.catalog_is(&options.view, &catalog, false);
         let view = ArcSwap::from_pointee(CatalogView::new(Arc::clone(&catalog)));
         let subscribers = Arc::new(Subscribers::default());
         let session = ClientSession::new(Arc::clone(&subscribers), true);
@@ -160,6 +198,7 @@ impl SkillServer {
             callers: Semaphore::new(2 * cores + 2),
             remote_callers: Semaphore::new(MAX_REMOTE_CALLS),
             skill_callers: Semaphore::new(MAX_SKILL_CALLS),
+            metrics,
         });
         SkillServer { shared, session }
     }
@@ -180,7 +219,9 @@ impl SkillServer {
     pub fn announce(&self, changes: &Changes) {
         let after = self.shared.skillcue.catalog();
         let before = self.shared.announced.swap(Arc::clone(&after));
-        self.shared.subscribers.announce(&ChangeNotice::of(changes, &before, &after));
+        self.shared.metrics.catalog_is(&self.shared.options.view, &after, true);
+        let dropped = self.shared.subscribers.announce(&ChangeNotice::of(changes, &before, &after));
+        self.shared.metrics.log_lines_dropped(dropped);
     }
 
     /// Returns how many clients and streams wait for notifications.
@@ -227,10 +268,16 @@ impl SkillServer {
         })
     }
 
+    /// Queues a log line for this session's client.
+    fn queue(&self, line: &LogLine) {
+        let is_dropped = self.session.outbox().log(line);
+        self.shared.metrics.log_lines_dropped(u64::from(is_dropped));
+    }
+
     /// Sends a log line to the requesting client, if it wants lines of that level.
     async fn log(&self, line: LogLine, context: &RequestContext<RoleServer>) {
         if !is_modern(context) {
-            self.session.outbox().log(&line);
+            self.queue(&line);
             return;
         }
         // Since 2026-07-28 each request sets its own log level.
@@ -252,61 +299,6 @@ impl SkillServer {
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     // Versions are dates: they compare as text.
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// The receiver of notifications: a session's client, or one of its streams.
-#[derive(Clone, Copy)]
-enum NoticeTarget<'l> {
-    Client(&'l Peer<RoleServer>),
-    Stream(&'l SubscriptionSink),
-}
-
-impl NoticeTarget<'_> {
-    /// Sends all notices. `None`, if one could not be sent.
-    async fn send(self, notices: PendingNotices) -> Option<()> {
-        if let NoticeTarget::Client(peer) = self {
-            for line in notices.lines {
-                #[expect(deprecated, reason = "still served")]
-                peer.notify_logging_message(line.into_params()).await.ok()?;
-            }
-        }
-        if notices.tools {
-            match self {
-                NoticeTarget::Client(peer) => peer.notify_tool_list_changed().await.ok()?,
-                NoticeTarget::Stream(sink) => sink.notify_tool_list_changed().await.ok()?,
-            }
-        }
-        if notices.resources {
-            match self {
-                NoticeTarget::Client(peer) => peer.notify_resource_list_changed().await.ok()?,
-                NoticeTarget::Stream(sink) => sink.notify_resource_list_changed().await.ok()?,
-            }
-        }
-        if notices.prompts {
-            match self {
-                NoticeTarget::Client(peer) => peer.notify_prompt_list_changed().await.ok()?,
-                NoticeTarget::Stream(sink) => sink.notify_prompt_list_changed().await.ok()?,
-            }
-        }
-        for uri in notices.updated {
-            match self {
-                NoticeTarget::Client(peer) => {
-                    peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.ok()?;
-                }
-                NoticeTarget::Stream(sink) => sink.notify_resource_updated(uri).await.ok()?,
-            }
-        }
-        Some(())
-    }
-}
-
-/// Sends a session its notices until it ends.
-async fn deliver(outbox: Arc<session::Outbox>, peer: Peer<RoleServer>) {
-    while let Some(notices) = outbox.next().await {
-        if NoticeTarget::Client(&peer).send(notices).await.is_none() && peer.is_transport_closed() {
-            return;
-        }
-    }
 }
 
 #[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
@@ -338,6 +330,8 @@ impl ServerHandler for SkillServer {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
+        // A request that comes right behind `initialized` may be answered before that is.
+        self.session.last();
         let mut result = self.negotiate_initialize(&request)?;
         result.instructions = self.instructions().await?;
         Ok(result)

@@ -8,15 +8,16 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use skillcue::Skill;
 use skillcue::catalog::{SkillDir, TreeLimits};
+use skillcue::{Skill, Skillcue};
 use skillcue_base::Shown;
 
 use super::cursor::{self, List};
+use super::extension::MAX_LOOKS;
 use super::files::{self, ServeError};
 use super::logging::LogLine;
 use super::view::CatalogView;
-use super::{SkillServer, is_modern, mime, uris};
+use super::{ServerShared, SkillServer, is_modern, mime, published, uris};
 
 /// The template of skill files; its variable is a skill's path.
 pub(super) const SKILL_TEMPLATE: &str = "skill://{+skill}/SKILL.md";
@@ -31,8 +32,9 @@ impl SkillServer {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = cursor::read(List::Resources, request.as_ref().and_then(|request| request.cursor.as_deref()))?;
-        let (resources, next) =
-            self.blocking(move |shared, view| page(view, after.as_deref(), shared.options.page_size)).await?;
+        let (resources, next) = self
+            .blocking(move |shared, view| page(&shared.skillcue, view, after.as_deref(), shared.options.page_size))
+            .await?;
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = next;
         if is_modern(context) {
@@ -61,11 +63,26 @@ impl SkillServer {
         uri: String,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResult, ErrorData> {
-        let read = self.blocking(move |_, view| match files::read(view, &uri) {
-            Ok(served) => Ok(contents(uri, served)),
+        let (session, span) = (self.session.label(), resource_span(context));
+        let asked = uri.clone();
+        let is_remote = self.unbounded(move |_, view| published::is_at(view, &asked)).await?;
+        let work = move |shared: &ServerShared, view: &CatalogView| match span
+            .in_scope(|| files::read(&shared.skillcue, view, &uri))
+        {
+            Ok(served) => {
+                span.record("gen_ai.skill.name", &served.skill).record("gen_ai.skill.resource.name", &served.path);
+                shared.skillcue.report_read(&served.skill, &served.path, &session);
+                Ok(contents(uri, served))
+            }
             Err(failure) => Err((failure, uri)),
-        });
-        let read = read.await?;
+        };
+        // A store that is slow must not keep others from files on this machine.
+        let read = if is_remote {
+            let _turn = self.turn(&self.shared.remote_callers).await;
+            self.unbounded(work).await?
+        } else {
+            self.blocking(work).await?
+        };
         match read {
             Ok(contents) => {
                 let mut result = ReadResourceResult::new(vec![contents]);
@@ -89,6 +106,28 @@ impl SkillServer {
     }
 }
 
+/// Returns the caller's span as the request has it: in its metadata, or in the header of HTTP.
+pub(super) fn traceparent(context: &RequestContext<RoleServer>) -> Option<&str> {
+    let in_header = || {
+        let parts = context.extensions.get::<http::request::Parts>()?;
+        parts.headers.get("traceparent")?.to_str().ok()
+    };
+    context.meta.get("traceparent").and_then(serde_json::Value::as_str).or_else(in_header)
+}
+
+/// Returns the span of the read of a resource.
+fn resource_span(context: &RequestContext<RoleServer>) -> tracing::Span {
+    tracing::info_span!(
+        target: skillcue::SPAN_TARGET,
+        "resources/read",
+        otel.kind = "server",
+        mcp.method.name = "resources/read",
+        traceparent = traceparent(context),
+        gen_ai.skill.name = tracing::field::Empty,
+        gen_ai.skill.resource.name = tracing::field::Empty,
+    )
+}
+
 fn contents(uri: String, served: files::ServedFile) -> ResourceContents {
     let path = served.path;
     match String::from_utf8(served.bytes) {
@@ -98,25 +137,35 @@ fn contents(uri: String, served: files::ServedFile) -> ResourceContents {
     }
 }
 
-/// Returns the resources of whole skills, until the page is full; and the cursor of the next page.
-fn page(view: &CatalogView, after: Option<&str>, size: usize) -> (Vec<Resource>, Option<String>) {
+/// Returns the resources of whole skills, until the page is full or enough skills were looked at: one that may not be loaded
+/// adds none; and the cursor of the next page.
+fn page(skills: &Skillcue, view: &CatalogView, after: Option<&str>, size: usize) -> (Vec<Resource>, Option<String>) {
     let mut resources = Vec::new();
     let mut rest = view.after(view.served(), after).iter();
-    for at in rest.by_ref() {
+    let mut last = None;
+    for at in rest.by_ref().take(size.saturating_mul(MAX_LOOKS)) {
         let skill = view.skill(*at);
-        of_skill(skill, &mut resources);
+        last = Some(skill.name());
+        of_skill(skills, skill, &mut resources);
         if resources.len() >= size {
-            let next = (!rest.as_slice().is_empty()).then(|| cursor::after(List::Resources, skill.name()));
-            return (resources, next);
+            break;
         }
     }
-    (resources, None)
+    let next = last.filter(|_| !rest.as_slice().is_empty()).map(|last| cursor::after(List::Resources, last));
+    (resources, next)
 }
 
 /// Adds a skill's resources: the skill file, then the others in order.
-fn of_skill(skill: &Skill, resources: &mut Vec<Resource>) {
+fn of_skill(skills: &Skillcue, skill: &Skill, resources: &mut Vec<Resource>) {
     let Some(root) = uris::root(skill) else { return };
     let own = skill.file().name();
+    if skill.server().is_some() {
+        let Some(entry) = skills.loadable_entry(skill) else { return };
+        resources.push(skill_file(skill, &root));
+        let others = published::files(&entry).into_iter().filter(|file| file.path != own);
+        resources.extend(others.map(|file| resource(&root, &file.path, file.size)));
+        return;
+    }
     resources.push(skill_file(skill, &root));
     // A skill whose files cannot be listed just now still has its skill file, which discovery has seen.
     let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&TreeLimits::default()));

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, Weak};
 use rmcp::model::SubscriptionFilter;
 use skillcue::{Catalog, Changes};
 use skillcue_base::counted;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
+use super::backlog::Backlog;
 use super::logging::{DEFAULT_RANK, LogLine};
 use super::texts::SentTexts;
 use super::uris;
@@ -26,9 +27,6 @@ pub(super) const MAX_STREAMS: usize = 64;
 
 /// How many log lines wait for a client that does not read them; the oldest go first.
 const MAX_LINES: usize = 64;
-
-/// How many bytes of answers may wait for a client that does not read them, before the next is made.
-const MAX_BACKLOG: usize = 8 << 20;
 
 /// How many skills that changed one log line names.
 const MAX_NAMED: usize = 10;
@@ -157,18 +155,20 @@ impl Outbox {
         self.level.store(rank, Ordering::Relaxed);
     }
 
-    /// Queues a log line, if the client wants lines of its level.
-    pub(super) fn log(&self, line: &LogLine) {
+    /// Queues a log line, if the client wants lines of its level. Returns whether an older one was dropped for it.
+    pub(super) fn log(&self, line: &LogLine) -> bool {
         if line.rank() < self.level.load(Ordering::Relaxed) {
-            return;
+            return false;
         }
         let mut pending = lock(&self.pending);
-        if pending.lines.len() == MAX_LINES {
+        let is_full = pending.lines.len() == MAX_LINES;
+        if is_full {
             pending.lines.pop_front();
         }
         pending.lines.push_back(line.clone());
         drop(pending);
         self.wake.notify_one();
+        is_full
     }
 
     fn announce(&self, notice: &ChangeNotice) {
@@ -214,14 +214,14 @@ impl Subscribers {
         self.last_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Queues a notice for every subscriber, without waiting.
-    pub(super) fn announce(&self, notice: &ChangeNotice) {
+    /// Queues a notice for every subscriber, without waiting. Returns how many older log lines were dropped for it.
+    pub(super) fn announce(&self, notice: &ChangeNotice) -> u64 {
+        let mut dropped = 0;
         for outbox in lock(&self.outboxes).values() {
             outbox.announce(notice);
-            if let Some(line) = &notice.line {
-                outbox.log(line);
-            }
+            dropped += u64::from(notice.line.as_ref().is_some_and(|line| outbox.log(line)));
         }
+        dropped
     }
 
     /// Returns how many URIs a session watches, and on how many streams.
@@ -242,42 +242,6 @@ impl Subscribers {
     /// Returns how many subscribers there are.
     pub(super) fn len(&self) -> usize {
         lock(&self.outboxes).len()
-    }
-}
-
-/// The number of bytes of answers that wait until the client reads. While they are too many, no more are made.
-#[derive(Debug, Default)]
-pub(super) struct Backlog {
-    bytes: watch::Sender<usize>,
-}
-
-impl Backlog {
-    /// Counts an answer, until the returned share is dropped.
-    pub(super) fn add(self: &Arc<Self>, bytes: usize) -> BacklogShare {
-        self.bytes.send_modify(|sum| *sum += bytes);
-        BacklogShare { bytes, backlog: Arc::clone(self) }
-    }
-
-    pub(super) fn has_room(&self) -> bool {
-        *self.bytes.borrow() < MAX_BACKLOG
-    }
-
-    pub(super) async fn room(&self) {
-        // It fails if the sender is gone, and that is `self`.
-        let _ = self.bytes.subscribe().wait_for(|bytes| *bytes < MAX_BACKLOG).await;
-    }
-}
-
-/// One answer's share of the backlog.
-#[derive(Debug)]
-pub(super) struct BacklogShare {
-    bytes: usize,
-    backlog: Arc<Backlog>,
-}
-
-impl Drop for BacklogShare {
-    fn drop(&mut self) {
-        self.backlog.bytes.send_modify(|sum| *sum -= self.bytes);
     }
 }
 
@@ -316,8 +280,12 @@ impl ClientSession {
 
     /// Begins to queue notifications for the client, until the session ends. Returns whether this was the first time.
     pub(super) fn join(&self) -> bool {
-        self.is_lasting.store(true, Ordering::Release);
         lock(&self.subscribers.outboxes).insert(self.outbox.id, Arc::clone(&self.outbox)).is_none()
+    }
+
+    /// Begins to keep loaded skills: the client has asked for a session.
+    pub(super) fn last(&self) {
+        self.is_lasting.store(true, Ordering::Release);
     }
 
     /// Returns whether loaded skills stay loaded until the client's next request.
@@ -427,7 +395,7 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    use super::{Backlog, ChangeNotice, ClientSession, LogLine, MAX_BACKLOG, Subscribers};
+    use super::{ChangeNotice, ClientSession, LogLine, Subscribers};
 
     #[test]
     fn closed_subscribers_are_forgotten() {
@@ -440,23 +408,6 @@ mod tests {
         drop(listening);
         drop(session);
         assert_eq!(subscribers.len(), 0);
-    }
-
-    #[tokio::test]
-    async fn no_answer_is_made_while_too_many_bytes_wait() {
-        let backlog = Arc::new(Backlog::default());
-        let first = backlog.add(MAX_BACKLOG - 1);
-        assert!(backlog.has_room());
-        backlog.room().await;
-        let second = backlog.add(1);
-        let waiting = backlog.room();
-        tokio::pin!(waiting);
-        assert!(!backlog.has_room());
-        assert!(futures::poll!(waiting.as_mut()).is_pending());
-        drop(first);
-        waiting.await;
-        drop(second);
-        assert_eq!(*backlog.bytes.borrow(), 0);
     }
 
     #[tokio::test]

@@ -21,8 +21,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::SkillServer;
+use super::backlog::{Backlog, BacklogShare};
 use super::digits;
-use super::session::{Backlog, BacklogShare};
 
 /// The length of the longest line that is read, in bytes.
 const MAX_LINE: usize = 16 << 20;

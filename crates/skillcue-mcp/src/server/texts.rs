@@ -13,7 +13,7 @@ const MAX_ARGUMENTS: usize = 1 << 10;
 const MAX_QUERY: usize = 1 << 10;
 
 /// The way to a text that the client has dropped from its context, which the server is not told about.
-const GONE: &str = " If you no longer see it, call load_skill once more.";
+pub(super) const GONE: &str = " If you no longer see it, call load_skill once more.";
 
 /// The texts that a client has in its context, as far as the server knows.
 #[derive(Debug, Default)]

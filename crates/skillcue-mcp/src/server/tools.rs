@@ -9,13 +9,16 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
-use skillcue::Skillcue;
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput};
+use skillcue::{Session, Skillcue};
 use skillcue_base::quoted;
 use tokio::sync::mpsc;
 
+use super::carried::{CarriedBack, CarriedState};
+use super::handle::HANDLE_META;
 use super::logging::LogLine;
-use super::{SkillServer, is_modern};
+use super::skill_tool;
+use super::{ServerShared, SkillServer, is_modern};
 
 /// How many reports of progress wait to be sent. A tool that reports faster loses some, and is not held up.
 const MAX_PROGRESS: usize = 64;
@@ -37,10 +40,13 @@ fn tool(definition: ToolDefinition) -> Tool {
 }
 
 /// Returns the tools for a client. `unload_skill` joins with the tools of a skill, whose coming is announced: with a skill
-/// that brings none, the list would change without notice.
-fn definitions(skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition> {
+/// that brings none, the list would change without notice. Without a session nothing joins: one tool is for all of them.
+fn definitions(skills: &Skillcue, loaded: &[String], is_lasting: bool) -> Vec<ToolDefinition> {
     let mut definitions = skills.tools(loaded);
-    let is_usual = definitions.len() <= skills.tools(&[]).len() + 1;
+    if !is_lasting && skills.has_tool_providers() {
+        definitions.push(skill_tool::definition());
+    }
+    let is_usual = !is_lasting || definitions.len() <= skills.tools(&[]).len() + 1;
     definitions.retain(|tool| !is_usual || tool.name != "unload_skill");
     definitions
 }
@@ -50,6 +56,59 @@ fn result(output: &mut ToolOutput) -> CallToolResult {
     let mut result = if output.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = output.structured.take();
     result
+}
+
+/// A tool's output, and its effect on the caller's memory.
+struct CalledTool {
+    output: ToolOutput,
+    /// Whether a skill was loaded that was not loaded before, and brings tools.
+    brings_tools: bool,
+    back: CarriedBack,
+}
+
+/// The memory of earlier calls that a call may build on.
+enum CallMemory {
+    /// The skills that the session has loaded; what it has been shown, with its last query.
+    Session(Arc<Vec<String>>, (Session, String)),
+    /// The handle that came with the call, if one did.
+    Handle(Option<String>),
+}
+
+impl CallMemory {
+    /// Calls a tool. `None` if there is none of that name.
+    fn call(&self, shared: &ServerShared, call: &Call, context: &ToolContext<'_>) -> Option<CalledTool> {
+        let skills = &shared.skillcue;
+        let mut back = CarriedBack::default();
+        match self {
+            CallMemory::Session(loaded, (shown, query)) => {
+                let context = ToolContext { loaded, shown: Some(shown), message: query, ..*context };
+                let output = skills.call_tool(call, &context)?;
+                let brings_tools = brings_tools(skills, &output, loaded);
+                Some(CalledTool { output, brings_tools, back })
+            }
+            CallMemory::Handle(handle) => {
+                let carried = CarriedState::open(shared, handle.as_deref(), &mut back);
+                let (loaded, shown) = (carried.loaded_for(call), carried.session_for(call));
+                // A session that has seen nothing and none at all are two things: without, nothing can have been missed.
+                let shown = Some(&shown).filter(|shown| shown.recent().next().is_some());
+                let context = ToolContext { loaded: &loaded, shown, ..*context };
+                let mut output = if call.name() == skill_tool::NAME {
+                    skill_tool::call(skills, &carried, call, &context)
+                } else {
+                    skills.call_tool(call, &context)?
+                };
+                let brings_tools = brings_tools(skills, &output, &loaded);
+                carried.record(&mut output, brings_tools, &mut back);
+                Some(CalledTool { output, brings_tools, back })
+            }
+        }
+    }
+}
+
+/// Returns whether a call has loaded a skill that was not loaded before and brings tools. This looks at its scripts.
+fn brings_tools(skills: &Skillcue, output: &ToolOutput, loaded: &[String]) -> bool {
+    matches!(&output.effect, Some(Effect::Loaded { name, files, .. })
+        if !loaded.contains(name) && skills.brings_tools(name, files))
 }
 
 impl SkillServer {
@@ -63,7 +122,8 @@ impl SkillServer {
         }
         let loaded = self.session.loaded();
         // The tools of a loaded skill may have to be evaluated first.
-        let definitions = self.unbounded(move |shared, _| definitions(&shared.skillcue, &loaded)).await?;
+        let is_lasting = self.session.is_lasting();
+        let definitions = self.unbounded(move |shared, _| definitions(&shared.skillcue, &loaded, is_lasting)).await?;
         let mut result = ListToolsResult::with_all_items(definitions.into_iter().map(tool).collect());
         if is_modern(context) {
             result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
@@ -97,37 +157,41 @@ impl SkillServer {
         if is_lasting {
             self.end_lifecycles(&call);
         }
-        let loaded = self.session.loaded();
+        let memory = if is_lasting {
+            CallMemory::Session(self.session.loaded(), self.session.texts.snapshot())
+        } else {
+            let carried = skill_tool::handle_of(&call);
+            let handle = carried.or_else(|| context.meta.get(HANDLE_META).and_then(Value::as_str));
+            CallMemory::Handle(handle.map(str::to_owned))
+        };
         let session = self.session.label();
-        let shown = is_lasting.then(|| self.session.texts.snapshot());
         let cancellation = context.ct.clone();
+        let span = tracing::info_span!(
+            target: skillcue::SPAN_TARGET,
+            "tools/call",
+            otel.kind = "server",
+            mcp.method.name = "tools/call",
+            traceparent = super::resources::traceparent(&context),
+        );
         let work = self.unbounded(move |shared, _| {
+            let _entered = span.enter();
             let report = |done: f64, of: Option<f64>, message: &str| {
-                if wants_progress {
+                if wants_progress && sender.try_send((done, of, message.to_owned())).is_err() {
                     // Full, or the receiver is gone: the tool goes on either way.
-                    let _ = sender.try_send((done, of, message.to_owned()));
+                    shared.metrics.progress_dropped();
                 }
             };
             let is_cancelled = || cancellation.is_cancelled();
             let context = ToolContext {
                 progress: &report,
                 cancelled: &is_cancelled,
-                loaded: &loaded,
                 session: &session,
                 is_lasting,
-                shown: shown.as_ref().map(|(session, _)| session),
-                message: shown.as_ref().map_or("", |(_, query)| query),
+                ..ToolContext::default()
             };
-            let output = shared.skillcue.call_tool(&call, &context)?;
-            // This looks at the skill's scripts.
-            let remembered = match &output.effect {
-                Some(Effect::Loaded { name, files, .. }) => {
-                    let brings = !loaded.contains(name) && shared.skillcue.brings_tools(name, files);
-                    Some((name.clone(), brings))
-                }
-                _ => None,
-            };
-            Some((output, remembered))
+            let called = memory.call(shared, &call, &context);
+            shared.metrics.tool_called(call.name(), called.as_ref().map(|called| called.output.is_error));
+            called
         });
         let forward = async {
             while let Some((done, of, message)) = reports.recv().await {
@@ -140,12 +204,15 @@ impl SkillServer {
             }
         };
         let (output, ()) = tokio::join!(work, forward);
-        let Some((mut output, remembered)) = output? else {
+        let Some(CalledTool { mut output, brings_tools, back }) = output? else {
             let message = format!("there is no tool {}", quoted(&name));
             return Err(ErrorData::invalid_params(message, None));
         };
-        if let Some((name, brings_tools)) = remembered {
-            self.remember(&name, brings_tools);
+        for line in back.lines {
+            self.log(line, &context).await;
+        }
+        if let Some(Effect::Loaded { name, .. }) = &output.effect {
+            self.remember(name, brings_tools);
         }
         if let Some(Effect::Unloaded { name }) = &output.effect
             && self.session.forget_skill(name)
@@ -155,7 +222,11 @@ impl SkillServer {
         if is_lasting {
             self.session.texts.record(&mut output);
         }
-        Ok(result(&mut output))
+        let mut result = result(&mut output);
+        if let Some(handle) = back.handle {
+            result.meta.get_or_insert_default().insert(HANDLE_META.to_owned(), handle.into());
+        }
+        Ok(result)
     }
 
     /// Lets the skills leave whose lifecycle ends as this call comes in. Their texts cannot be taken out of the client's
@@ -166,7 +237,7 @@ impl SkillServer {
         for name in &gone {
             has_left |= self.session.forget_skill(name);
             let message = format!("the skill {} has left: its lifecycle has ended", quoted(name));
-            self.session.outbox().log(&LogLine::info("tools", message));
+            self.queue(&LogLine::info("tools", message));
         }
         if has_left {
             self.session.tools_changed();

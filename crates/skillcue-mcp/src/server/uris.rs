@@ -2,7 +2,8 @@
 //!
 //! A skill's URI is `skill://<prefix>/<name>`: the prefix is the path of its directory below its root, the last segment
 //! is its name, whatever its directory is called. Names are unique among the skills that count, so a URI finds its
-//! skill by name, and the prefix is only compared.
+//! skill by name, and the prefix is only compared. The skill `acme:refunds` of a catalog is at `skill://acme/refunds`,
+//! unless a skill on this machine is there.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,8 +20,8 @@ pub(super) const SCHEME: &str = "skill://";
 /// skill cannot be requested.
 pub(super) fn prefix(skill: &Skill) -> Option<Vec<String>> {
     let dir = skill.dir();
-    let Ok(below) = dir.strip_prefix(&skill.root().path) else { return Some(Vec::new()) };
-    let mut segments = Vec::new();
+    let mut segments: Vec<String> = skill.server().map(str::to_owned).into_iter().collect();
+    let Ok(below) = dir.strip_prefix(&skill.root().path) else { return Some(segments) };
     for component in below.components() {
         if let Component::Normal(segment) = component {
             segments.push(segment.to_str()?.to_owned());
@@ -30,21 +31,32 @@ pub(super) fn prefix(skill: &Skill) -> Option<Vec<String>> {
     Some(segments)
 }
 
+/// Returns the last segment of a skill's URI: its name, without that of its catalog.
+fn last_segment(skill: &Skill) -> &str {
+    let own = |server| skill.name().strip_prefix(server)?.strip_prefix(':');
+    skill.server().and_then(own).unwrap_or(skill.name())
+}
+
 /// Returns prefix and name, separated by `/`, not encoded.
 pub(super) fn path(skill: &Skill) -> Option<String> {
     let mut segments = prefix(skill)?;
-    segments.push(skill.name().to_owned());
+    segments.push(last_segment(skill).to_owned());
     Some(segments.join("/"))
 }
 
 /// Returns the URI of a skill's directory, without a slash at its end.
 pub(super) fn root(skill: &Skill) -> Option<String> {
+    Some(of_segments(prefix(skill)?.iter().map(String::as_str).chain([last_segment(skill)])))
+}
+
+/// Returns the URI of these segments.
+pub(super) fn of_segments<'s>(segments: impl IntoIterator<Item = &'s str>) -> String {
     let mut uri = String::from("skill:/");
-    for segment in prefix(skill)?.iter().map(String::as_str).chain([skill.name()]) {
+    for segment in segments {
         uri.push('/');
         encode(segment, &mut uri);
     }
-    Some(uri)
+    uri
 }
 
 /// Returns the URI of a file below a skill's root.
@@ -148,13 +160,18 @@ impl UriParts<'_> {
     ) -> Vec<(&'c Skill, String)> {
         let mut found = Vec::new();
         for at in (0..self.segments.len()).rev() {
-            let Some(skill) = catalog.named(&self.segments[at]).next() else { continue };
-            let is_here = || {
+            let is_here = |skill: &&Skill| {
                 prefix(skill).is_some_and(|prefix| {
                     prefix.len() == at && prefix.iter().zip(&self.segments).all(|(own, asked)| own == asked)
                 })
             };
-            if is_served(skill) && is_here() {
+            let here = catalog.named(&self.segments[at]).next().filter(is_here);
+            // A skill on this machine goes first, whether it is served or not: files of two are never mixed.
+            let of_catalog = || {
+                let name = format!("{}:{}", self.segments[0], self.segments[at]);
+                catalog.named(&name).next().filter(|skill| skill.server().is_some()).filter(is_here)
+            };
+            if let Some(skill) = here.or_else(of_catalog).filter(|skill| is_served(skill)) {
                 found.push((skill, self.segments[at + 1..].join("/")));
             }
         }

@@ -98,14 +98,15 @@ impl CatalogView {
     }
 }
 
-/// Returns whether the skill is this server's own: it is usable, and not another server's.
+/// Returns whether the skill is this server's own: it is usable, and on this machine's disk.
 fn is_ours(skill: &Skill) -> bool {
-    skill.is_usable() && skill.source() != Source::Mcp
+    skill.is_usable() && skill.server().is_none()
 }
 
-/// Returns whether the skill is served as a resource.
+/// Returns whether the skill is served as a resource: it is this server's own, or of a catalog that it reads. Skills of
+/// other servers are not passed on. Whether one of a catalog may be loaded is asked when it is listed or read.
 pub(super) fn is_served(skill: &Skill) -> bool {
-    is_ours(skill) && skill.is_for_models()
+    (is_ours(skill) || skill.is_usable() && skill.source() == Source::Catalog) && skill.is_for_models()
 }
 
 /// Returns whether the skill is served as a prompt, which a person calls.

@@ -1,6 +1,8 @@
 //! Skills to serve, and clients that speak JSON and nothing of ours.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod web;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
