@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serializer;
 use skillcue_audit::{Audit, finding_json};
-use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, SkillRoot, Source, plugin_roots};
-use skillcue_format::{Code, Diagnostic};
+use skillcue_catalog::{
+    Catalog, Content, ContentId, Discovery, Leaf, OrgPolicy, PolicyRefusal, PolicySubject, SkillRoot, Source,
+    SubjectContent, plugin_roots,
+};
+use skillcue_format::{Code, Diagnostic, Severity};
 
 use crate::entries::InstalledItem;
 use crate::tree;
@@ -118,6 +121,35 @@ impl InstallCandidate {
             other: BTreeMap::new(),
         };
         Ok(InstallCandidate { _staging: staging.clone(), dir, name, entry, tree, findings })
+    }
+}
+
+impl InstallCandidate {
+    /// Returns why the organisation's policy refuses it, and the name of the skill: of a plugin, the first that is refused.
+    pub(crate) fn policy_refusal(&self, policy: &OrgPolicy, is_project: bool) -> Option<(String, PolicyRefusal)> {
+        // A plugin is one item: its skills share its files.
+        let names = if self.entry.skills.is_empty() { std::slice::from_ref(&self.name) } else { &self.entry.skills };
+        names.iter().find_map(|name| {
+            let subject = PolicySubject {
+                name,
+                // A project's registry comes with a checkout: what it installs is the project's.
+                source: if is_project { Source::Project.as_str() } else { "installed" },
+                origin: Some(&self.entry.origin),
+                content: self,
+                ..PolicySubject::default()
+            };
+            policy.refusal(&subject).map(|refusal| (name.clone(), refusal))
+        })
+    }
+}
+
+impl SubjectContent for InstallCandidate {
+    fn id(&self) -> Result<ContentId, String> {
+        Ok(self.entry.digest)
+    }
+
+    fn worst_finding(&self) -> Result<Option<Severity>, String> {
+        Ok(self.findings.iter().map(|found| found.severity).min())
     }
 }
 

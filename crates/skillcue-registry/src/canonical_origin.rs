@@ -30,6 +30,7 @@ fn canonical_origin(entry: &InstalledItem) -> Option<CanonicalOrigin> {
             way.extend(at);
             ("directory", String::new(), way)
         }
+        InstallOrigin::Oci(reference) => ("oci", reference.repository_address(), at),
         InstallOrigin::Archive { path } => ("archive", path.to_string_lossy().into_owned(), at),
     })
 }

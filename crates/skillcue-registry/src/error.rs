@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
-use skillcue_catalog::ContentId;
+use skillcue_catalog::{ContentId, PolicyRefusal};
 use skillcue_format::Diagnostic;
 
 use crate::{Drift, InstallableKind};
@@ -101,6 +101,15 @@ pub enum RegistryError {
         path: PathBuf,
         /// The registry's inner directory.
         than: PathBuf,
+    },
+    /// The organisation's policy refuses an item.
+    #[error("{} is {refusal}", Shown(name))]
+    #[info(code = "policy", hint = refusal.help.clone())]
+    Policy {
+        /// Its name.
+        name: String,
+        /// The rule, and the policy that has it.
+        refusal: Box<PolicyRefusal>,
     },
     /// Nothing of that name is installed.
     #[error("no skill or plugin called {:?} is installed", Shown(name).to_string())]

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use skillcue_audit::audit;
-use skillcue_catalog::{ContentId, Leaf};
+use skillcue_catalog::{ContentId, Leaf, OrgPolicy};
 use skillcue_format::Diagnostic;
 
 use crate::candidate::{Auditor, InstallCandidate, serialize_findings};
@@ -39,6 +39,8 @@ pub struct InstallOptions<'o> {
     pub allow_findings: bool,
     /// The audit that looks for such findings.
     pub auditor: &'o Auditor<'o>,
+    /// The organisation's policy. No other option goes before it.
+    pub policy: Option<&'o OrgPolicy>,
 }
 
 impl std::fmt::Debug for InstallOptions<'_> {
@@ -52,7 +54,7 @@ impl InstallOptions<'_> {
     /// Returns the careful options: off, nothing replaced, no findings.
     pub fn at(now: SystemTime) -> InstallOptions<'static> {
         let (enable, replace, allow_findings) = (false, false, false);
-        InstallOptions { now, enable, replace, allow_findings, auditor: &audit }
+        InstallOptions { now, enable, replace, allow_findings, auditor: &audit, policy: None }
     }
 }
 
@@ -105,6 +107,9 @@ impl Registry {
         for chosen in chosen {
             candidates.push(InstallCandidate::new(staging, chosen, options.auditor, now.clone())?);
         }
+        if let Some(policy) = options.policy {
+            self.check_policy(policy, &candidates)?;
+        }
         refuse_findings(&candidates, options.allow_findings)?;
         let mut names = BTreeSet::new();
         if let Some(twice) = candidates.iter().find(|candidate| !names.insert(candidate.name.clone())) {
@@ -122,6 +127,23 @@ impl Registry {
             batch.add(&mut transaction, candidate, same, options.enable)?;
         }
         batch.commit(transaction)
+    }
+}
+
+impl Registry {
+    /// Stops at the first item that the organisation's policy refuses.
+    pub(crate) fn check_policy(
+        &self,
+        policy: &OrgPolicy,
+        candidates: &[InstallCandidate],
+    ) -> Result<(), RegistryError> {
+        for candidate in candidates {
+            let refused = candidate.policy_refusal(policy, self.location.is_project());
+            if let Some((name, refusal)) = refused {
+                return Err(RegistryError::Policy { name, refusal: Box::new(refusal) });
+            }
+        }
+        Ok(())
     }
 }
 

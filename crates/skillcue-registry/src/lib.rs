@@ -19,6 +19,7 @@ mod limits;
 mod links;
 mod location;
 mod marketplace;
+mod oci;
 mod origin;
 mod registry;
 mod remove;
@@ -41,6 +42,11 @@ pub use install::{InstallChange, InstallOptions, InstallReport, MissingItem};
 pub use limits::{FetchEvent, FetchLimits, FetchProgress};
 pub use links::{LinkChange, SkillLink};
 pub use location::{InstallableKind, RegistryLocation};
+#[cfg(feature = "oci")]
+pub use oci::fetch::fetch_oci;
+pub use oci::{OciAccess, OciReference};
+#[cfg(feature = "oci")]
+pub use oci::{PackError, PushError, PushOptions, Pushed, push};
 pub use origin::{InstallOrigin, OriginError};
 pub use registry::{AbandonedChange, EnablementChange, Registry, RegistryState};
 pub use remove::{GcReport, MovedItem};

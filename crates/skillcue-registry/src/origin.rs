@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skillcue_base::{ErrorInfo, Shown};
 use thiserror::Error;
 
+use crate::oci::OciReference;
+use crate::oci::SCHEME;
 use address::Address;
 
 /// The extensions of archives.
@@ -55,6 +57,8 @@ pub enum InstallOrigin {
         /// A directory below the repository's root, with `/` between its parts; without one, all of it.
         subdir: Option<String>,
     },
+    /// An artifact in an OCI registry.
+    Oci(OciReference),
 }
 
 /// Why a text names no origin.
@@ -75,6 +79,7 @@ impl OriginError {
 impl InstallOrigin {
     /// Parses an origin as a person wrote it in the directory `cwd`. In this order:
     ///
+    /// - `oci://host/repository:tag`: an artifact in an OCI registry;
     /// - `scheme://…` (https, http, ssh, git, file): a git repository;
     /// - `/x`, `./x`, `../x`, `.`: an archive by its ending, a git repository if it ends in `.git`, else a directory;
     ///   with a slash at its end always a directory;
@@ -120,6 +125,7 @@ impl InstallOrigin {
                 let ending = ARCHIVES.iter().find(|ending| lower.ends_with(**ending)).map_or(0, |ending| ending.len());
                 name[..name.len() - ending].to_owned()
             }),
+            InstallOrigin::Oci(reference) => Some(reference.last_name().to_owned()),
             InstallOrigin::Git { subdir: Some(subdir), .. } => name(Path::new(subdir)),
             InstallOrigin::Git { url, subdir: None, .. } => {
                 let url = url.trim_end_matches('/');
@@ -152,6 +158,9 @@ fn read(text: &str, cwd: &Path, is_dir: IsDir<'_>) -> Result<InstallOrigin, Orig
     if text.starts_with('-') {
         let message = format!("{} looks like an option, not like a source", Shown(text));
         return Err(OriginError::new(message, "write ./ before a path that starts with a hyphen"));
+    }
+    if text.starts_with(SCHEME) {
+        return OciReference::parse(text).map(InstallOrigin::Oci);
     }
     if let Some((scheme, _)) = text.split_once("://")
         && !scheme.contains(['/', ':'])
@@ -243,6 +252,7 @@ impl fmt::Display for InstallOrigin {
                 if plain || text.ends_with('/') { Ok(()) } else { f.write_str("/") }
             }
             InstallOrigin::Archive { path } => f.write_str(&path.to_string_lossy()),
+            InstallOrigin::Oci(reference) => reference.fmt(f),
             InstallOrigin::Git { url, reference, subdir } => {
                 f.write_str(url)?;
                 if let Some(subdir) = subdir {

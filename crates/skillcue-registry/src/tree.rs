@@ -52,6 +52,13 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 
+/// Opens a regular file, perhaps through a link: people link their settings.
+#[cfg(feature = "oci")]
+pub(crate) fn open_followed(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

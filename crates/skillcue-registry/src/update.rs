@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use skillcue_audit::audit;
-use skillcue_catalog::{Content, ContentId, Discovery, Leaf, SkillRoot, Source, plugin_roots};
+use skillcue_catalog::{
+    Content, ContentId, Discovery, Leaf, OrgPolicy, PolicyRefusal, SkillRoot, Source, plugin_roots,
+};
 use skillcue_format::{Diagnostic, Permissions};
 
 use crate::candidate::{Auditor, InstallCandidate, serialize_findings};
@@ -140,6 +142,11 @@ impl UpdatePlan {
     /// Returns whether nothing would change, except perhaps the commit.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+
+    /// Returns why the organisation's policy refuses the new version. `is_project` says that the registry is a project's.
+    pub fn policy_refusal(&self, policy: &OrgPolicy, is_project: bool) -> Option<PolicyRefusal> {
+        self.candidate.policy_refusal(policy, is_project).map(|(_, refusal)| refusal)
     }
 
     /// Returns how one text file would change, as a unified diff. `None` for files that are not text, are larger than

@@ -1,6 +1,6 @@
 //! Archives: zip, and tar with gzip.
 
-pub(super) mod tar;
+pub(crate) mod tar;
 mod zip;
 
 use std::fs::File;

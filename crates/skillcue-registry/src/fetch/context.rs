@@ -9,22 +9,22 @@ use super::error::{Exceeded, FetchError, Refusal};
 use crate::{FetchEvent, FetchLimits, FetchProgress};
 
 /// One fetch under way.
-pub(super) struct FetchContext<'a> {
+pub(crate) struct FetchContext<'a> {
     /// The origin, as people write it.
-    pub(super) from: String,
-    pub(super) limits: &'a FetchLimits,
+    pub(crate) from: String,
+    pub(crate) limits: &'a FetchLimits,
     progress: &'a dyn FetchProgress,
     started: Instant,
 }
 
 impl<'a> FetchContext<'a> {
-    pub(super) fn new(from: String, limits: &'a FetchLimits, progress: &'a dyn FetchProgress) -> FetchContext<'a> {
+    pub(crate) fn new(from: String, limits: &'a FetchLimits, progress: &'a dyn FetchProgress) -> FetchContext<'a> {
         progress.report(FetchEvent::Fetching { origin: &from });
         FetchContext { from, limits, progress, started: Instant::now() }
     }
 
     /// Fails if the fetch was cancelled or its time is over.
-    pub(super) fn check(&self) -> Result<(), FetchError> {
+    pub(crate) fn check(&self) -> Result<(), FetchError> {
         if self.progress.is_cancelled() {
             return Err(FetchError::Cancelled);
         }
@@ -34,24 +34,24 @@ impl<'a> FetchContext<'a> {
         Ok(())
     }
 
-    pub(super) fn report(&self, event: FetchEvent<'_>) {
+    pub(crate) fn report(&self, event: FetchEvent<'_>) {
         self.progress.report(event);
     }
 
-    pub(super) fn exceeded(&self, exceeded: Exceeded) -> FetchError {
+    pub(crate) fn exceeded(&self, exceeded: Exceeded) -> FetchError {
         FetchError::TooMuch { from: self.from.clone(), exceeded }
     }
 
-    pub(super) fn refused(&self, entry: &[u8], reason: Refusal) -> FetchError {
+    pub(crate) fn refused(&self, entry: &[u8], reason: Refusal) -> FetchError {
         FetchError::Entry { from: self.from.clone(), entry: String::from_utf8_lossy(entry).into_owned(), reason }
     }
 
-    pub(super) fn damaged(&self, reason: impl Into<String>) -> FetchError {
+    pub(crate) fn damaged(&self, reason: impl Into<String>) -> FetchError {
         FetchError::Damaged { from: self.from.clone(), reason: reason.into() }
     }
 
     /// Turns an error while reading an archive into ours: one that travelled as an I/O error, or damage.
-    pub(super) fn unreadable(&self, error: io::Error) -> FetchError {
+    pub(crate) fn unreadable(&self, error: io::Error) -> FetchError {
         match carried(error) {
             Ok(ours) => ours,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.damaged("the archive is cut off"),
@@ -61,11 +61,11 @@ impl<'a> FetchContext<'a> {
 }
 
 /// Wraps one of our errors to pass it through a reader.
-pub(super) fn carry(error: FetchError) -> io::Error {
+pub(crate) fn carry(error: FetchError) -> io::Error {
     io::Error::other(error)
 }
 
 /// Takes out the error that [`carry`] wrapped.
-pub(super) fn carried(error: io::Error) -> Result<FetchError, io::Error> {
+pub(crate) fn carried(error: io::Error) -> Result<FetchError, io::Error> {
     error.downcast::<FetchError>()
 }

@@ -95,6 +95,17 @@ pub enum FetchError {
         /// Git's message, on one line.
         reason: String,
     },
+    /// An OCI registry failed, or what it sent is refused.
+    #[error("cannot fetch {}: {reason}", Shown(from))]
+    #[info(hint = *help)]
+    Registry {
+        /// The artifact.
+        from: String,
+        /// The reason, on one line.
+        reason: String,
+        /// The next step.
+        help: &'static str,
+    },
     /// The repository has no such branch, tag or commit.
     #[error("{} has no branch, tag or commit {}", Shown(from), Shown(reference))]
     #[info(hint = "`git ls-remote` lists what there is; commits need at least 7 digits")]

@@ -1,11 +1,11 @@
 //! From an origin to a directory of files, within limits.
 
-mod archive;
-mod context;
+pub(crate) mod archive;
+pub(crate) mod context;
 mod directory;
 mod error;
 mod git;
-mod tree;
+pub(crate) mod tree;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -71,6 +71,11 @@ pub fn fetch(
     match origin {
         InstallOrigin::Directory { path } => directory::fetch(path, into, disk, &context).map(|()| Fetched::default()),
         InstallOrigin::Archive { path } => archive::fetch(path, into, disk, &context).map(|()| Fetched::default()),
+        InstallOrigin::Oci(_) => Err(FetchError::Registry {
+            from: context.from,
+            reason: "OCI registries are fetched from by `fetch_oci`, with credentials".to_owned(),
+            help: "build it with the feature `oci`",
+        }),
         InstallOrigin::Git { url, reference, subdir } => {
             // Callers can construct one directly; git is given only what parsing accepts.
             if InstallOrigin::from_text(&context.from).as_ref() != Ok(origin) {

@@ -42,7 +42,7 @@ struct FetchNode {
 const ROOT: usize = 0;
 
 /// A directory that is being filled.
-pub(super) struct FetchTree<'a> {
+pub(crate) struct FetchTree<'a> {
     into: &'a Path,
     disk: &'a Disk,
     context: &'a FetchContext<'a>,
@@ -59,7 +59,7 @@ pub(super) struct FetchTree<'a> {
 }
 
 impl<'a> FetchTree<'a> {
-    pub(super) fn new(into: &'a Path, disk: &'a Disk, context: &'a FetchContext<'a>) -> FetchTree<'a> {
+    pub(crate) fn new(into: &'a Path, disk: &'a Disk, context: &'a FetchContext<'a>) -> FetchTree<'a> {
         let root = FetchNode { parent: ROOT, name: "".into(), kind: FetchNodeKind::Directory };
         FetchTree {
             into,
@@ -75,19 +75,19 @@ impl<'a> FetchTree<'a> {
     }
 
     /// Sets the limit for an archive of `packed` bytes.
-    pub(super) fn packed(mut self, packed: u64) -> FetchTree<'a> {
+    pub(crate) fn packed(mut self, packed: u64) -> FetchTree<'a> {
         self.max_unpacked = Some(packed.saturating_mul(self.context.limits.ratio).max(MIN_RATIO_BYTES));
         self
     }
 
     /// Sets how many bytes there will be, for the progress.
-    pub(super) fn of(mut self, bytes: u64) -> FetchTree<'a> {
+    pub(crate) fn of(mut self, bytes: u64) -> FetchTree<'a> {
         self.of = Some(bytes);
         self
     }
 
     /// Makes a directory and those above it.
-    pub(super) fn directory(&mut self, name: &[u8]) -> Result<(), FetchError> {
+    pub(crate) fn directory(&mut self, name: &[u8]) -> Result<(), FetchError> {
         let Some(parts) = self.parts(name)? else { return Ok(()) };
         let mut at = ROOT;
         for part in parts {
@@ -97,7 +97,7 @@ impl<'a> FetchTree<'a> {
     }
 
     /// Writes a file, read to its end.
-    pub(super) fn file(&mut self, name: &[u8], mode: u32, from: &mut dyn Read) -> Result<(), FetchError> {
+    pub(crate) fn file(&mut self, name: &[u8], mode: u32, from: &mut dyn Read) -> Result<(), FetchError> {
         let Some(path) = self.add_leaf(name, FetchNodeKind::File)? else { return Ok(()) };
         let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
         let disk = self.disk;
@@ -109,7 +109,7 @@ impl<'a> FetchTree<'a> {
     }
 
     /// Adds a symbolic link. Whether it stays inside is checked once every entry is there.
-    pub(super) fn link(&mut self, name: &[u8], target: &[u8]) -> Result<(), FetchError> {
+    pub(crate) fn link(&mut self, name: &[u8], target: &[u8]) -> Result<(), FetchError> {
         let refused = |reason| self.context.refused(name, reason);
         let text = std::str::from_utf8(target).map_err(|_| refused(Refusal::NotUtf8))?;
         let out = || refused(Refusal::LinkOut(text.to_owned()));
@@ -126,7 +126,7 @@ impl<'a> FetchTree<'a> {
     }
 
     /// Writes a hard link, as a copy of a file that came before.
-    pub(super) fn copy(&mut self, name: &[u8], mode: u32, earlier: &[u8]) -> Result<(), FetchError> {
+    pub(crate) fn copy(&mut self, name: &[u8], mode: u32, earlier: &[u8]) -> Result<(), FetchError> {
         let text = || String::from_utf8_lossy(earlier).into_owned();
         let not_there = |tree: &FetchTree<'_>| tree.context.refused(name, Refusal::HardLink(text()));
         let parts = self.parts(earlier).map_err(|_| not_there(self))?.ok_or_else(|| not_there(self))?;
@@ -144,7 +144,7 @@ impl<'a> FetchTree<'a> {
     }
 
     /// Makes the links, now that their targets are known.
-    pub(super) fn finish(self) -> Result<(), FetchError> {
+    pub(crate) fn finish(self) -> Result<(), FetchError> {
         for (at, node) in self.nodes.iter().enumerate() {
             let FetchNodeKind::Link(target) = &node.kind else { continue };
             self.context.check()?;

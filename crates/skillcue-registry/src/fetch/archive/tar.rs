@@ -24,12 +24,22 @@ pub(in crate::fetch) fn unpack(
     mut tree: FetchTree<'_>,
     context: &FetchContext<'_>,
 ) -> Result<(), FetchError> {
+    unpack_into(from, &mut tree, context)?;
+    tree.finish()
+}
+
+/// Like [`unpack`], into a tree that other archives are unpacked into, too.
+pub(crate) fn unpack_into(
+    from: impl Read,
+    tree: &mut FetchTree<'_>,
+    context: &FetchContext<'_>,
+) -> Result<(), FetchError> {
     let max = context.limits.bytes.saturating_add((context.limits.entries as u64).saturating_mul(MAX_OVERHEAD));
     let mut archive = Archive::new(LimitedReader { from, left: max, context });
     let mut next = PendingHeaders::default();
     for entry in archive.entries().map_err(|error| context.unreadable(error))?.raw(true) {
         let entry = entry.map_err(|error| context.unreadable(error))?;
-        take(entry, &mut next, &mut tree, context)?;
+        take(entry, &mut next, tree, context)?;
     }
     if !next.is_empty() {
         return Err(context.damaged("the archive is cut off"));
@@ -46,7 +56,7 @@ pub(in crate::fetch) fn unpack(
             Err(error) => return Err(context.unreadable(error)),
         }
     }
-    tree.finish()
+    Ok(())
 }
 
 /// Values from extra headers for the entry that follows them.
