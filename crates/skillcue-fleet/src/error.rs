@@ -1,0 +1,184 @@
+//! Why a catalog cannot be read or published, one line each.
+
+use skillcue_base::ErrorInfo;
+
+/// Why a catalog cannot be read or published.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// The address means no store.
+    #[error("{url:?} is no address of a catalog: {why}")]
+    #[info(code = "usage", hint = "write s3://BUCKET/PATH, gs://, az://, https:// or file:///PATH")]
+    Address {
+        /// The address, without a password.
+        url: String,
+        /// The fault.
+        why: String,
+    },
+    /// A limit for bytes a second cannot be read.
+    #[error("{text:?} is no bandwidth: {why}")]
+    #[info(code = "usage", hint = "write `bandwidth = \"5MB\"` below [[catalog]], or --bandwidth 5MB")]
+    Bandwidth {
+        /// The text.
+        text: String,
+        /// The fault, with the right form.
+        why: String,
+    },
+    /// The store cannot be asked.
+    #[error("the store cannot be asked for {what}: {why}")]
+    #[info(
+        code = "unreachable",
+        hint = "look at the address, the credentials and the network; the last good generation stays in use"
+    )]
+    Unreachable {
+        /// The object.
+        what: String,
+        /// The cause.
+        why: String,
+    },
+    /// The store took too long.
+    #[error("the store did not send {what} within {seconds} s")]
+    #[info(code = "unreachable", hint = "try again later; the last good generation stays in use")]
+    Slow {
+        /// The object.
+        what: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// There is no such object.
+    #[error("the store has no {0}")]
+    #[info(code = "not_found", hint = "look at the address; publishing skills makes a catalog")]
+    Missing(String),
+    /// An object is larger than it may be.
+    #[error("{what} is larger than {max} bytes")]
+    #[info(code = "unverified", hint = "the store or its publisher is broken; the last good generation stays in use")]
+    TooLarge {
+        /// The object.
+        what: String,
+        /// The limit.
+        max: u64,
+    },
+    /// An object is not what its digest says.
+    #[error("{what} is not what the catalog says: {why}")]
+    #[info(code = "unverified", hint = "the store is broken or lies; tell its operator")]
+    Altered {
+        /// The object.
+        what: String,
+        /// The difference.
+        why: String,
+    },
+    /// An object cannot be read.
+    #[error("{what} cannot be read: {why}")]
+    #[info(code = "unverified", hint = "the publisher is broken, or newer than this program")]
+    Invalid {
+        /// The object.
+        what: String,
+        /// The cause.
+        why: String,
+    },
+    /// The head has no signature.
+    #[error("the catalog is not signed, and keys are configured for it")]
+    #[info(code = "unsigned", hint = "its publisher signs it (catalog sign URL --key FILE)")]
+    Unsigned,
+    /// None of the trusted keys has signed the head.
+    #[error("none of the {trusted} trusted keys has signed the catalog; it is signed by {by}")]
+    #[info(code = "wrong_key", hint = "if that is a publisher's new key, add it to `keys` in skillcue.toml")]
+    WrongKey {
+        /// How many keys are trusted.
+        trusted: usize,
+        /// The keys that it says it is signed with.
+        by: String,
+    },
+    /// A signature of a trusted key does not fit.
+    #[error("the signature of {0} does not fit the catalog")]
+    #[info(code = "bad_signature", hint = "the head was altered; tell the operator of the store")]
+    BadSignature(String),
+    /// An older generation than the last one seen.
+    #[error("the store offers generation {offered}, and {seen} was seen before: it was rolled back")]
+    #[info(code = "rolled_back", hint = "publish anew to go back on purpose; the last good generation stays in use")]
+    RolledBack {
+        /// The sequence number that is offered.
+        offered: u64,
+        /// The highest one that was seen.
+        seen: u64,
+    },
+    /// Two generations with one number.
+    #[error("the store offers another generation {0} than the one seen before")]
+    #[info(code = "forked", hint = "one of the two is forged, or the store lost a write; tell its operator")]
+    Forked(u64),
+    /// The head has expired.
+    #[error("the catalog expired on {0}: the store is frozen, or its publishers have stopped")]
+    #[info(code = "expired", hint = "its publisher renews it (catalog sign URL --key FILE --renew)")]
+    Expired(String),
+    /// The catalog has another name.
+    #[error("the catalog there is called {there:?}, not {here:?}")]
+    #[info(code = "wrong_catalog", hint = "its name is part of what is signed: use the same one in skillcue.toml")]
+    WrongName {
+        /// Its name.
+        there: String,
+        /// The configured one.
+        here: String,
+    },
+    /// Other publishers were faster too often.
+    #[error("other publishers were faster {0} times")]
+    #[info(code = "conflict", hint = "publish again when fewer publish at once")]
+    Contended(usize),
+    /// Publishing unsigned over a signed catalog.
+    #[error("the catalog is signed, and no key was given")]
+    #[info(code = "unsigned", hint = "give --key FILE; readers with keys would refuse an unsigned generation")]
+    NoKey,
+    /// A skill of that name is published elsewhere in the catalog.
+    #[error("{name} is in the catalog already, as {uri}")]
+    #[info(code = "taken", hint = "rename the skill, or publish it as its owner does")]
+    Taken {
+        /// The skill.
+        name: String,
+        /// Its URI there.
+        uri: String,
+    },
+    /// The policy cannot be published or used.
+    #[error("the policy {0}")]
+    #[info(code = "policy", hint = "docs/reference/policy.md has its keys; a policy is published with --key FILE")]
+    Policy(String),
+    /// Nothing to publish.
+    #[error("{0}")]
+    #[info(code = "nothing", hint = "name a directory with skills that conform to the format; lint says more")]
+    Nothing(String),
+    /// A key cannot be used.
+    #[error("the key {0}")]
+    #[info(code = "key", hint = "catalog keygen makes one")]
+    Key(String),
+    /// A file of this machine cannot be read or written.
+    #[error("{path}: {why}")]
+    #[info(code = "unwritable", hint = "make it readable and writable for you")]
+    File {
+        /// The file.
+        path: String,
+        /// The cause.
+        why: String,
+    },
+    /// The store cannot do what publishing needs.
+    #[error("the store cannot {0}")]
+    #[info(code = "unsupported", hint = "publish to a store with conditional writes: S3, GCS, Azure or file://")]
+    Unsupported(String),
+    /// This process cannot start threads.
+    #[error("no thread can be started: {0}")]
+    #[info(code = "runtime", hint = "end other programs")]
+    Threads(String),
+}
+
+impl FleetError {
+    /// Returns whether the store or its publisher is to blame, not the way to it: what was sent was refused.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(
+            self,
+            FleetError::Address { .. }
+                | FleetError::Bandwidth { .. }
+                | FleetError::Unreachable { .. }
+                | FleetError::Slow { .. }
+                | FleetError::Missing(_)
+                | FleetError::File { .. }
+                | FleetError::Threads(_)
+        )
+    }
+}

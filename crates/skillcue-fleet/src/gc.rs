@@ -1,0 +1,216 @@
+//! Collection: old generations go, and the blobs that no kept generation has.
+//!
+//! Readers: the last N generations stay, and those that were replaced less than a grace period ago; so do their blobs.
+//!
+//! Publishers: a collection deletes only while the head says so (a lease, by conditional write), and no publisher moves
+//! such a head. As the lease changes the head's tag and a counter in it, a publisher that wrote blobs before is refused
+//! when it moves the head afterwards, sees another counter, and looks for its blobs again. Blobs younger than the grace
+//! period are kept besides. A collection that dies leaves a lease that ends by itself.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::document::{Document, ShardRef, document_path, read_entries};
+use crate::head::{CollectionLease, HEAD, seconds};
+use crate::limits::{CLOCK_SKEW, CONCURRENT, MAX_COLLECTION, MAX_DOCUMENT, MAX_HEAD, MAX_SHARD, MIN_GRACE};
+use crate::store::{WriteOutcome, blob_path};
+use crate::{CatalogHead, FleetEngine, FleetError, Store};
+
+/// How a collection works.
+#[derive(Debug, Clone, Copy)]
+pub struct GcOptions {
+    /// How many generations are kept.
+    pub keep: usize,
+    /// How long a generation is kept after it was replaced, and a blob after it was written.
+    pub grace: Duration,
+    /// Whether nothing is deleted, only counted.
+    pub dry_run: bool,
+    /// Whether a grace period shorter than [`MIN_GRACE`] is meant: for a store that no other process uses.
+    pub alone: bool,
+}
+
+impl Default for GcOptions {
+    fn default() -> GcOptions {
+        GcOptions { keep: 10, grace: Duration::from_hours(7 * 24), dry_run: false, alone: false }
+    }
+}
+
+/// The outcome of a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CatalogGcReport {
+    /// How many generations are kept.
+    pub kept: usize,
+    /// How many documents of generations went.
+    pub generations: usize,
+    /// How many blobs went.
+    pub blobs: usize,
+    /// How many bytes these had.
+    pub bytes: u64,
+}
+
+/// Deletes generations and blobs that none needs. Not to be called inside an async runtime.
+pub fn gc(engine: &FleetEngine, store: &Store, options: &GcOptions) -> Result<CatalogGcReport, FleetError> {
+    if options.grace < MIN_GRACE && !options.alone {
+        let why = format!(
+            "the grace period must be {} minutes at least: a publish may take as long",
+            MIN_GRACE.as_secs() / 60
+        );
+        return Err(FleetError::Nothing(why));
+    }
+    engine.wait(async {
+        if options.dry_run {
+            let (head, _) = read_head(store).await?;
+            return collect(store, &head, options, None).await;
+        }
+        let (head, until) = begin(store).await?;
+        let report = collect(store, &head, options, Some(until)).await;
+        let ended = end(store).await;
+        let report = report?;
+        ended.map(|()| report)
+    })
+}
+
+async fn read_head(store: &Store) -> Result<(CatalogHead, Option<String>), FleetError> {
+    let fetched = store.get(HEAD, MAX_HEAD).await?;
+    Ok((CatalogHead::read(&fetched.bytes)?, fetched.tag))
+}
+
+/// Marks the head: nothing is published until the collection has ended.
+async fn begin(store: &Store) -> Result<(CatalogHead, SystemTime), FleetError> {
+    let until = SystemTime::now() + MAX_COLLECTION;
+    let changed = change(store, |head| {
+        head.collecting = Some(CollectionLease { until: seconds(until) });
+        head.collected += 1;
+    });
+    Ok((changed.await?, until))
+}
+
+async fn end(store: &Store) -> Result<(), FleetError> {
+    change(store, |head| head.collecting = None).await.map(drop)
+}
+
+/// Changes what is not signed in the head.
+async fn change(store: &Store, edit: impl Fn(&mut CatalogHead)) -> Result<CatalogHead, FleetError> {
+    for attempt in 0..crate::limits::MAX_ATTEMPTS {
+        let (mut head, tag) = read_head(store).await?;
+        edit(&mut head);
+        if store.replace(HEAD, head.write()?, tag.as_deref()).await? == WriteOutcome::Written {
+            return Ok(head);
+        }
+        tokio::time::sleep(crate::publish::pause(attempt, Duration::from_millis(20))).await;
+    }
+    Err(FleetError::Contended(crate::limits::MAX_ATTEMPTS))
+}
+
+async fn collect(
+    store: &Store,
+    head: &CatalogHead,
+    options: &GcOptions,
+    until: Option<SystemTime>,
+) -> Result<CatalogGcReport, FleetError> {
+    let now = SystemTime::now();
+    let mut found: Vec<(u64, String, SystemTime)> = Vec::new();
+    store
+        .list("catalog", |path, object| {
+            let number = path.rsplit('/').next().and_then(|name| name.split('-').next()?.parse().ok());
+            if let Some(number) = number {
+                found.push((number, path.to_owned(), object.last_modified.into()));
+            }
+        })
+        .await?;
+    let signed = head.signed();
+    let current = document_path(signed.sequence, &signed.document);
+    if !found.iter().any(|(_, path, _)| *path == current) {
+        return Err(FleetError::Missing(current));
+    }
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    // A generation was replaced when the next one was written. Several documents of one number are those of publishers
+    // that raced: all but one were never current, and all are kept as long.
+    let is_young = |when: SystemTime| now.duration_since(when).map_or(true, |age| age < options.grace);
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    let numbers = found.iter().map(|(number, ..)| *number).filter(|number| *number <= signed.sequence);
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.dedup();
+    for (number, path, written) in found {
+        let place = numbers.iter().position(|other| *other == number);
+        let next = place.and_then(|place| numbers.get(place.checked_sub(1)?));
+        let is_kept = path == current
+            || place.is_some_and(|place| place < options.keep.max(1))
+            || is_young(written)
+            || next.is_some_and(|next| kept_since(&kept, *next, &is_young));
+        if is_kept { kept.push((number, path, written)) } else { gone.push(path) }
+    }
+    let mut named = HashSet::new();
+    for (_, path, _) in &kept {
+        named_blobs(store, path, *path == current, &mut named).await?;
+    }
+    let mut blobs: Vec<(String, u64)> = Vec::new();
+    store
+        .list("blobs", |path, object| {
+            if !named.contains(path) && !is_young(object.last_modified.into()) {
+                blobs.push((path.to_owned(), object.size));
+            }
+        })
+        .await?;
+    let report = CatalogGcReport {
+        kept: kept.len(),
+        generations: gone.len(),
+        blobs: blobs.len(),
+        bytes: blobs.iter().map(|(_, size)| size).sum(),
+    };
+    let Some(until) = until else { return Ok(report) };
+    // Documents first: a document whose blobs are gone must not be found.
+    let doomed: Vec<String> = gone.into_iter().chain(blobs.into_iter().map(|(path, _)| path)).collect();
+    for batch in doomed.chunks(CONCURRENT * 8) {
+        if SystemTime::now() + CLOCK_SKEW > until {
+            return Err(FleetError::Slow { what: "a collection".to_owned(), seconds: MAX_COLLECTION.as_secs() });
+        }
+        let deletes = batch.iter().map(|path| store.delete(path));
+        stream::iter(deletes).buffer_unordered(CONCURRENT).try_for_each(|()| async { Ok(()) }).await?;
+    }
+    Ok(report)
+}
+
+/// Returns whether the generation with a number was written less than the grace period ago.
+fn kept_since(kept: &[(u64, String, SystemTime)], number: u64, is_young: &impl Fn(SystemTime) -> bool) -> bool {
+    kept.iter().filter(|(other, ..)| *other == number).any(|(_, _, written)| is_young(*written))
+}
+
+/// Adds the places of all blobs that a generation names.
+///
+/// The current generation is whole. Any other may be what a publisher left whose blobs a collection took before it was
+/// refused: its document came late and was never current. Of such a one, whatever is still there stays.
+async fn named_blobs(
+    store: &Store,
+    path: &str,
+    is_current: bool,
+    named: &mut HashSet<String>,
+) -> Result<(), FleetError> {
+    let document = match store.get(path, MAX_DOCUMENT).await {
+        Err(FleetError::Missing(_)) if !is_current => return Ok(()),
+        fetched => Document::read(&fetched?.bytes)?,
+    };
+    for blob in document.blobs() {
+        named.insert(blob_path(&blob.digest));
+    }
+    // Entries alone, and none is kept: the terms of bodies name no blobs.
+    let read = |shard: &ShardRef| {
+        let entries = shard.entries.clone();
+        async move { read_entries(&store.blob(&entries, MAX_SHARD).await?) }
+    };
+    let mut shards = stream::iter(document.shards.iter().flatten().map(read)).buffer_unordered(CONCURRENT);
+    while let Some(shard) = shards.next().await {
+        let shard = match shard {
+            Err(FleetError::Missing(_)) if !is_current => continue,
+            shard => shard?,
+        };
+        for file in shard.iter().flat_map(|entry| entry.files.iter().flatten()) {
+            if let Some(Ok(digest)) = file.digest.strip_prefix("sha256:").map(str::parse) {
+                named.insert(blob_path(&digest));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! The last good generation on disk, and what was seen of the catalog so far.
+//!
+//! Nothing here is trusted because it is here: parts and files are compared with their digests on every read. (The
+//! unpacked index over texts has checksums of its own, and answers at worst worse.) The number of the last generation
+//! is in the data directory: emptying the cache must not let a store go back.
+
+use std::collections::HashSet;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use skillcue_base::binary::KeptFile;
+use skillcue_base::{Digest, is_draft, replace_file};
+use skillcue_select::ReadAt;
+
+use crate::head::SeenGeneration;
+use crate::limits::{MAX_DOCUMENT, MAX_FILE, MAX_HEAD, MAX_INDEX, MAX_SHARD};
+use crate::{BlobRef, FleetError};
+
+/// The version of the files' format.
+const VERSION: u32 = 1;
+
+/// The directories of one catalog.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptCatalog {
+    /// `<cache>/catalogs/<name>`; none if nothing is kept.
+    cache: Option<PathBuf>,
+    /// The file of what was seen; none if nothing is remembered.
+    seen: Option<PathBuf>,
+    identity: String,
+}
+
+/// The head as it was fetched.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct KeptHead {
+    version: u32,
+    identity: String,
+    pub(crate) tag: Option<String>,
+    /// When the store was last asked.
+    pub(crate) asked_ms: u64,
+    pub(crate) head: String,
+}
+
+/// Why the store could not be asked the last time, or what it sent was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptFailure {
+    version: u32,
+    identity: String,
+    pub(crate) message: String,
+    pub(crate) when_ms: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KeptSeen {
+    version: u32,
+    identity: String,
+    seen: SeenGeneration,
+}
+
+/// The policy of the last good generation. It is beside what was seen: emptying the cache must not lift it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct KeptPolicy {
+    version: u32,
+    identity: String,
+    /// The keys that had signed it.
+    pub(crate) keys: Vec<String>,
+    pub(crate) text: String,
+}
+
+impl KeptHead {
+    pub(crate) fn asked(&self) -> Option<SystemTime> {
+        UNIX_EPOCH.checked_add(Duration::from_millis(self.asked_ms))
+    }
+}
+
+impl KeptFailure {
+    pub(crate) fn when(&self) -> Option<SystemTime> {
+        UNIX_EPOCH.checked_add(Duration::from_millis(self.when_ms))
+    }
+}
+
+impl KeptCatalog {
+    pub(crate) fn new(cache: Option<&Path>, data: Option<&Path>, name: &str, identity: String) -> KeptCatalog {
+        KeptCatalog {
+            cache: cache.map(|dir| dir.join("catalogs").join(name)),
+            seen: data.map(|dir| dir.join("catalogs").join(format!("{name}.json"))),
+            identity,
+        }
+    }
+
+    /// Reads the last good head.
+    pub(crate) fn head(&self) -> Option<KeptHead> {
+        let bytes = KeptFile::open(&self.cache.as_ref()?.join("head.json"), MAX_HEAD * 2)?.read_all()?;
+        let kept: KeptHead = serde_json::from_slice(&bytes).ok()?;
+        (kept.version == VERSION && kept.identity == self.identity).then_some(kept)
+    }
+
+    /// Keeps a head, once everything that it names is kept.
+    pub(crate) fn keep_head(&self, tag: Option<String>, head: String, now: SystemTime) -> KeptHead {
+        let kept = KeptHead { version: VERSION, identity: self.identity.clone(), tag, asked_ms: millis(now), head };
+        keep_json(self.cache.as_ref().map(|dir| dir.join("head.json")), &kept);
+        kept
+    }
+
+    /// Reads what was seen. Of a catalog at another address nothing was.
+    pub(crate) fn seen(&self) -> Option<SeenGeneration> {
+        let kept: KeptSeen = serde_json::from_slice(&std::fs::read(self.seen.as_ref()?).ok()?).ok()?;
+        (kept.version == VERSION && kept.identity == self.identity).then_some(kept.seen)
+    }
+
+    /// Keeps what was seen, unless another process has seen a newer one.
+    pub(crate) fn keep_seen(&self, seen: SeenGeneration) {
+        if self.seen().is_some_and(|kept| kept.sequence > seen.sequence) {
+            return;
+        }
+        let kept = KeptSeen { version: VERSION, identity: self.identity.clone(), seen };
+        keep_json(self.seen.clone(), &kept);
+    }
+
+    /// Returns whether there is a directory for what must outlive the cache.
+    pub(crate) fn remembers(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    fn policy_file(&self) -> Option<PathBuf> {
+        Some(self.seen.as_ref()?.with_extension("policy.json"))
+    }
+
+    /// Reads the policy of the last good generation; `Err` if there is one that cannot be read.
+    pub(crate) fn policy(&self) -> Result<Option<KeptPolicy>, String> {
+        let Some(path) = self.policy_file() else { return Ok(None) };
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| format!("{}: {error}", path.display()))?,
+        };
+        let kept: KeptPolicy =
+            serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        // That of a catalog at another address is none of this one.
+        Ok(Some(kept).filter(|kept| kept.version == VERSION && kept.identity == self.identity))
+    }
+
+    /// Keeps the policy of a generation before that is kept itself, or forgets that there was one.
+    pub(crate) fn keep_policy(&self, policy: Option<(String, Vec<String>)>) -> Result<(), FleetError> {
+        let Some(path) = self.policy_file() else { return Ok(()) };
+        let failed = |error: io::Error| crate::key::file_error(&path, &error);
+        let Some((text, keys)) = policy else {
+            return match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+                _ => Ok(()),
+            };
+        };
+        let kept = KeptPolicy { version: VERSION, identity: self.identity.clone(), keys, text };
+        let bytes = serde_json::to_vec(&kept).map_err(|error| failed(io::Error::other(error)))?;
+        write(&path, &bytes).map_err(failed)
+    }
+
+    pub(crate) fn failure(&self) -> Option<KeptFailure> {
+        let kept: KeptFailure =
+            serde_json::from_slice(&std::fs::read(self.cache.as_ref()?.join("failure.json")).ok()?).ok()?;
+        (kept.version == VERSION && kept.identity == self.identity).then_some(kept)
+    }
+
+    pub(crate) fn keep_failure(&self, message: String, now: SystemTime) -> KeptFailure {
+        let kept = KeptFailure { version: VERSION, identity: self.identity.clone(), message, when_ms: millis(now) };
+        keep_json(self.cache.as_ref().map(|dir| dir.join("failure.json")), &kept);
+        kept
+    }
+
+    pub(crate) fn forget_failure(&self) {
+        if let Some(dir) = &self.cache {
+            // Best effort: it ages by itself.
+            let _ = std::fs::remove_file(dir.join("failure.json"));
+        }
+    }
+
+    fn part(&self, digest: &Digest) -> Option<PathBuf> {
+        Some(self.cache.as_ref()?.join("parts").join(digest.to_string()))
+    }
+
+    /// Reads a document or a shard, if it is there as it should be.
+    pub(crate) fn get_part(&self, blob: &BlobRef) -> Option<Vec<u8>> {
+        let bytes = KeptFile::open(&self.part(&blob.digest)?, MAX_SHARD.max(MAX_DOCUMENT))?.read_all()?;
+        blob.check("a kept part", &bytes).ok().map(|()| bytes)
+    }
+
+    /// Returns whether a part is there, without reading it.
+    pub(crate) fn has_part(&self, blob: &BlobRef) -> bool {
+        self.part(&blob.digest).is_some_and(|path| path.is_file())
+    }
+
+    pub(crate) fn put_part(&self, blob: &BlobRef, bytes: &[u8]) {
+        if let Some(path) = self.part(&blob.digest)
+            && let Err(error) = write(&path, bytes)
+        {
+            tracing::debug!(target: "skillcue::fleet", "{}: {error}", path.display());
+        }
+    }
+
+    fn index(&self, blob: &BlobRef) -> Option<PathBuf> {
+        Some(self.cache.as_ref()?.join("index").join(blob.digest.to_string()))
+    }
+
+    /// Returns a reader of an unpacked index, and its size.
+    pub(crate) fn read_index(&self, blob: &BlobRef) -> Option<(ReadAt, usize)> {
+        let file = KeptFile::open(&self.index(blob)?, MAX_INDEX)?;
+        let size = usize::try_from(file.size()).ok()?;
+        Some((Arc::new(move |offset, length| file.read(offset, length)), size))
+    }
+
+    pub(crate) fn has_index(&self, blob: &BlobRef) -> bool {
+        self.index(blob).is_some_and(|path| path.is_file())
+    }
+
+    /// Returns whether indexes can be kept at all.
+    pub(crate) fn keeps(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    pub(crate) fn put_index(&self, blob: &BlobRef, raw: &[u8]) -> Result<(), FleetError> {
+        let Some(path) = self.index(blob) else { return Ok(()) };
+        write(&path, raw).map_err(|error| crate::key::file_error(&path, &error))
+    }
+
+    fn file(&self, digits: &str) -> Option<PathBuf> {
+        Some(self.cache.as_ref()?.join("files").join(digits))
+    }
+
+    /// Returns the bytes of a skill's file, as the disk has them: check them.
+    pub(crate) fn get_file(&self, digits: &str) -> Option<Vec<u8>> {
+        KeptFile::open(&self.file(digits)?, MAX_FILE + 1)?.read_all()
+    }
+
+    pub(crate) fn put_file(&self, digits: &str, bytes: &[u8]) {
+        if let Some(path) = self.file(digits)
+            && let Err(error) = write(&path, bytes)
+        {
+            tracing::debug!(target: "skillcue::fleet", "{}: {error}", path.display());
+        }
+    }
+
+    pub(crate) fn discard_file(&self, digits: &str) {
+        if let Some(path) = self.file(digits) {
+            // Best effort: a file that cannot be removed fails its check again.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// Deletes what the current generation does not name. Another process may still read the one before: it fetches
+    /// again what it misses.
+    pub(crate) fn sweep(&self, parts: &HashSet<String>, indexes: &HashSet<String>, files: &HashSet<&str>) {
+        let Some(cache) = &self.cache else { return };
+        let sweep = |below: &str, is_named: &dyn Fn(&str) -> bool| {
+            for entry in std::fs::read_dir(cache.join(below)).into_iter().flatten().filter_map(Result::ok) {
+                let name = entry.file_name();
+                if name.to_str().is_some_and(|name| !is_named(name) && !is_draft(name)) {
+                    // Best effort: it is tried again with the next generation.
+                    let _ = std::fs::remove_file(entry.path());
+                }
+            }
+        };
+        sweep("parts", &|name| parts.contains(name));
+        sweep("index", &|name| indexes.contains(name));
+        sweep("files", &|name| files.contains(name));
+    }
+}
+
+/// Deletes what is kept of catalogs that are not configured.
+pub(crate) fn prune(cache: &Path, is_configured: impl Fn(&str) -> bool) {
+    for entry in std::fs::read_dir(cache.join("catalogs")).into_iter().flatten().filter_map(Result::ok) {
+        if entry.file_name().to_str().is_some_and(|name| !is_configured(name)) {
+            // Best effort: it is tried again.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Writes a file as a whole, readable by its owner alone, as are the directories that are made for it.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    replace_file(path, [bytes])
+}
+
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn keep_json(path: Option<PathBuf>, value: &impl Serialize) {
+    let Some(path) = path else { return };
+    let kept = serde_json::to_vec(value).map_err(io::Error::other).and_then(|bytes| write(&path, &bytes));
+    if let Err(error) = kept {
+        tracing::debug!(target: "skillcue::fleet", "{}: {error}", path.display());
+    }
+}

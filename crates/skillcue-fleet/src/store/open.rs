@@ -1,0 +1,175 @@
+//! From an address to a store.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::{HttpClient, HttpConnector};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::local::LocalFileSystem;
+use object_store::prefix::PrefixStore;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
+use skillcue_http::reqwest::Url;
+use skillcue_http::{Redirects, is_this_machine};
+
+use super::{Bandwidth, Store};
+use crate::FleetError;
+use crate::limits::{CONNECT_TIMEOUT, DEFAULT_TIMEOUT, RETRIES, RETRY_TIMEOUT};
+
+/// Options of a store: what its owner has written down, and the variables of the environment.
+#[derive(Debug, Clone, Default)]
+pub struct StoreOptions {
+    /// Options that are no secrets, such as `region` and `endpoint`.
+    pub options: Vec<(String, String)>,
+    /// The variables of the environment, of which `AWS_…`, `GOOGLE_…` and `AZURE_…` count.
+    pub variables: Vec<(String, String)>,
+    /// The time limit for one answer to begin.
+    pub timeout: Option<Duration>,
+    /// The limit for bytes a second, both ways together.
+    pub bandwidth: Option<Bandwidth>,
+    /// Whether a directory is made that is not there.
+    pub create: bool,
+}
+
+/// Words that no option has: secrets are variables of the environment, never in a file.
+const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "access_key", "account_key"];
+
+impl Store {
+    /// Opens the store at an address. Nothing is asked yet.
+    pub fn open(address: &str, options: &StoreOptions) -> Result<Store, FleetError> {
+        let shown = shown_address(address);
+        let wrong = |why: String| FleetError::Address { url: shown.clone(), why };
+        for (name, _) in &options.options {
+            let lower = name.to_ascii_lowercase();
+            if SECRET_WORDS.iter().any(|word| lower.contains(word)) {
+                return Err(wrong(format!("the option {name:?} is a secret: set its variable instead")));
+            }
+        }
+        let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("a password does not belong into an address".to_owned()));
+        }
+        let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
+        let opened = |store: Arc<dyn ObjectStore>| -> Arc<dyn ObjectStore> {
+            if path.as_ref().is_empty() { store } else { Arc::new(PrefixStore::new(store, path.clone())) }
+        };
+        let failed = |error: object_store::Error| wrong(skillcue_http::cause(&error));
+        let mut dir = None;
+        let store = match scheme {
+            ObjectStoreScheme::Local => {
+                let place = PathBuf::from(format!("/{path}"));
+                if options.create {
+                    std::fs::create_dir_all(&place).map_err(|error| crate::key::file_error(&place, &error))?;
+                }
+                if !place.is_dir() {
+                    return Err(FleetError::Missing(format!("directory {}", place.display())));
+                }
+                let store = LocalFileSystem::new_with_prefix(&place).map_err(failed)?;
+                dir = Some(place);
+                Arc::new(store)
+            }
+            ObjectStoreScheme::AmazonS3 => {
+                let set = settings::<AmazonS3ConfigKey>("aws_", options);
+                let endpoint =
+                    set.iter().find(|(key, _)| *key == AmazonS3ConfigKey::Endpoint).map(|(_, url)| url.clone());
+                let builder = AmazonS3Builder::new().with_url(address).with_retry(retries());
+                let builder = set.into_iter().fold(builder, |builder, (key, value)| builder.with_config(key, value));
+                let (client, connector) = client(endpoint.as_deref().unwrap_or("https://amazonaws.com"));
+                let builder = builder.with_client_options(client).with_http_connector(connector);
+                opened(Arc::new(builder.build().map_err(failed)?))
+            }
+            ObjectStoreScheme::GoogleCloudStorage => {
+                let builder = GoogleCloudStorageBuilder::new().with_url(address).with_retry(retries());
+                let set = settings::<GoogleConfigKey>("google_", options).into_iter();
+                let builder = set.fold(builder, |builder, (key, value)| builder.with_config(key, value));
+                let (client, connector) = client("https://storage.googleapis.com");
+                let builder = builder.with_client_options(client).with_http_connector(connector);
+                opened(Arc::new(builder.build().map_err(failed)?))
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                let set = settings::<AzureConfigKey>("azure_", options);
+                let endpoint = set.iter().find(|(key, _)| *key == AzureConfigKey::Endpoint).map(|(_, url)| url.clone());
+                let builder = MicrosoftAzureBuilder::new().with_url(address).with_retry(retries());
+                let builder = set.into_iter().fold(builder, |builder, (key, value)| builder.with_config(key, value));
+                let (client, connector) = client(endpoint.as_deref().unwrap_or("https://blob.core.windows.net"));
+                let builder = builder.with_client_options(client).with_http_connector(connector);
+                opened(Arc::new(builder.build().map_err(failed)?))
+            }
+            ObjectStoreScheme::Http => {
+                let is_plain = url.scheme() != "https" && !is_this_machine(&url);
+                if is_plain {
+                    return Err(wrong("https is needed for another machine".to_owned()));
+                }
+                let (client, connector) = client(address);
+                let builder = HttpBuilder::new().with_url(address.trim_end_matches('/')).with_retry(retries());
+                let builder = builder.with_client_options(client).with_http_connector(connector);
+                Arc::new(builder.build().map_err(failed)?)
+            }
+            _ => return Err(wrong("its scheme is not known".to_owned())),
+        };
+        let store = Store { dir, ..Store::new(store, &shown) };
+        let store = store.timeout(options.timeout.unwrap_or(DEFAULT_TIMEOUT));
+        Ok(match options.bandwidth {
+            Some(rate) => store.with_bandwidth(rate),
+            None => store,
+        })
+    }
+}
+
+/// Returns an address as people see it: without a password and what is behind the path.
+pub(crate) fn shown_address(address: &str) -> String {
+    let Ok(mut url) = Url::parse(address) else { return skillcue_base::Shown(address).within(200).to_string() };
+    // A URL that cannot have a password has none.
+    let _ = url.set_password(None).and_then(|()| url.set_username(""));
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string().trim_end_matches('/').to_owned()
+}
+
+/// Returns the settings of one kind of store: variables first, options over them.
+fn settings<K: std::str::FromStr>(prefix: &str, options: &StoreOptions) -> Vec<(K, String)> {
+    let variables = options.variables.iter().filter_map(|(name, value)| {
+        let name = name.to_ascii_lowercase();
+        Some((name.starts_with(prefix).then(|| name.parse().ok())??, value.clone()))
+    });
+    let set = options.options.iter().filter_map(|(name, value)| {
+        let name = name.to_ascii_lowercase();
+        let name = if name.starts_with(prefix) { name } else { format!("{prefix}{name}") };
+        Some((name.parse().ok()?, value.clone()))
+    });
+    variables.chain(set).collect()
+}
+
+fn retries() -> RetryConfig {
+    let backoff =
+        BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(3), base: 2.0 };
+    RetryConfig { backoff, max_retries: RETRIES, retry_timeout: RETRY_TIMEOUT }
+}
+
+/// Returns the options of the client for an endpoint, and what makes it.
+fn client(endpoint: &str) -> (ClientOptions, EndpointConnector) {
+    let is_local = Url::parse(endpoint).is_ok_and(|url| is_this_machine(&url));
+    // Without encryption only on this machine.
+    let options = ClientOptions::new().with_allow_http(is_local);
+    (options, EndpointConnector { endpoint: endpoint.to_owned() })
+}
+
+/// Makes the one HTTP client of this program, in place of the store's own.
+#[derive(Debug)]
+struct EndpointConnector {
+    endpoint: String,
+}
+
+impl HttpConnector for EndpointConnector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic { store: "HTTP", source };
+        let url = Url::parse(&self.endpoint).map_err(|error| failed(Box::new(error)))?;
+        let options = skillcue_http::ClientOptions { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::None };
+        let client = skillcue_http::client(&url, &options).map_err(|error| failed(Box::new(error)))?;
+        Ok(HttpClient::new(client))
+    }
+}

@@ -1,0 +1,93 @@
+//! Stores that are down, stall, truncate and lie: nothing wrong is served, the last good generation stays, each case is
+//! one clear line.
+
+use skillcue_fleet::{FleetError, PullOutcome};
+
+use crate::support::{Fault, Fleet, names, read, refresh, skills, write_skill};
+
+#[test]
+fn a_store_with_a_fault_leaves_the_last_good_generation() {
+    let faults = [
+        (Fault::Down, "the store cannot be asked for head: 503 Service Unavailable"),
+        (Fault::Stall, "the store did not send head within 0 s"),
+        (Fault::StallMidway, "the store did not send head within 0 s"),
+        (Fault::Truncate, "head is not what the catalog says"),
+        (Fault::Lie("head"), ""),
+        (Fault::Lie("catalog/"), "is not what the catalog says: its digest is"),
+        (Fault::Lie("blobs/"), "is not what the catalog says: its digest is"),
+        (Fault::Huge("head", 1 << 20), "head is larger than 65536 bytes"),
+        (Fault::Huge("catalog/", 1 << 20), "catalog/000000000002-"),
+        (Fault::Huge("blobs/", 1 << 20), "is larger than"),
+        (Fault::Missing("head"), "the store has no head"),
+        (Fault::Missing("catalog/"), "the store has no catalog/"),
+        (Fault::Missing("blobs/"), "the store has no blobs/"),
+    ];
+    for (fault, line) in faults {
+        let fleet = Fleet::new();
+        let dir = skills(&["invoices"]);
+        fleet.publish(dir.path());
+        let reader = fleet.reader();
+        refresh(&reader).unwrap();
+        write_skill(dir.path(), "pictures", "A new one.");
+        fleet.publish(dir.path());
+        fleet.faulty.set(fault.clone());
+        let error = refresh(&reader).unwrap_err().to_string();
+        assert!(error.contains(line) && !error.contains('\n') && error.len() < 300, "{fault:?}: {error}");
+        assert_eq!(names(&reader), ["invoices"], "{fault:?}");
+        assert_eq!(names(&fleet.reader()), ["invoices"], "{fault:?}: after a start");
+        let said = fleet.reader().diagnostics();
+        assert_eq!(said.len(), 1, "{fault:?}");
+        assert!(said[0].message.contains("generation 1 stays in use"), "{}", said[0].message);
+        fleet.faulty.set(Fault::None);
+        assert_eq!(refresh(&reader), Ok(PullOutcome::Changed(2)), "{fault:?}");
+        assert!(reader.diagnostics().is_empty());
+    }
+}
+
+#[test]
+fn a_first_start_with_a_fault_serves_nothing() {
+    for fault in [Fault::Down, Fault::Stall, Fault::Truncate, Fault::Lie("blobs/"), Fault::Missing("blobs/")] {
+        let fleet = Fleet::new();
+        fleet.publish(skills(&["invoices"]).path());
+        fleet.faulty.set(fault.clone());
+        let reader = fleet.reader();
+        assert!(refresh(&reader).is_err(), "{fault:?}");
+        assert_eq!(names(&reader), [""; 0], "{fault:?}");
+        assert!(reader.diagnostics()[0].message.ends_with("it has no skills until then"));
+    }
+}
+
+#[test]
+fn a_body_that_is_not_what_was_signed_is_not_served() {
+    for (fault, line) in [
+        (Fault::Lie("blobs/"), "what the server sent is refused: acme: blobs/sha256/"),
+        (Fault::Truncate, "what the server sent is refused: acme: blobs/sha256/"),
+        (Fault::Huge("blobs/", 100_000), "what the server sent is refused: acme: blobs/sha256/"),
+        (Fault::Missing("blobs/"), "the server cannot be asked: acme: the store has no blobs/sha256/"),
+        (Fault::Stall, "the server cannot be asked: acme: the store did not send blobs/sha256/"),
+        (Fault::StallMidway, "the server cannot be asked: acme: the store did not send blobs/sha256/"),
+    ] {
+        let fleet = Fleet::new();
+        fleet.publish(skills(&["invoices"]).path());
+        let reader = fleet.reader();
+        refresh(&reader).unwrap();
+        fleet.faulty.set(fault.clone());
+        let error = read(&reader, "invoices", "SKILL.md").unwrap_err().to_string();
+        assert!(error.starts_with(line), "{fault:?}: {error}");
+        fleet.faulty.set(Fault::None);
+        assert!(read(&reader, "invoices", "SKILL.md").is_ok(), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_store_that_fails_is_not_asked_at_every_command() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["invoices"]).path());
+    fleet.faulty.set(Fault::Down);
+    assert!(matches!(refresh(&fleet.reader()), Err(FleetError::Unreachable { .. })));
+    let next = fleet.reader();
+    let asked = fleet.store.traffic().requests;
+    next.refresh_stale(std::time::Duration::from_secs(5));
+    assert_eq!(fleet.store.traffic().requests, asked);
+    assert!(next.status()[0].failure.is_some());
+}

@@ -1,0 +1,148 @@
+//! Collections: what goes, what stays, and publishers that race with them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use skillcue_fleet::{FleetEngine, FleetError, GcOptions, PublishOptions, SigningKey, Store, gc, inspect, publish};
+
+use crate::support::{Fleet, names, read, refresh, skills, write_skill};
+
+fn now(keep: usize) -> GcOptions {
+    GcOptions { keep, grace: Duration::ZERO, alone: true, ..GcOptions::default() }
+}
+
+#[test]
+fn old_generations_go_and_readers_of_kept_ones_stay() {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices"]);
+    let mut readers = Vec::new();
+    for round in 0..6 {
+        write_skill(dir.path(), "invoices", &format!("Body {round}."));
+        fleet.publish(dir.path());
+        let reader = skillcue_fleet::Catalogs::new([fleet.spec()], &skillcue_fleet::CatalogsOptions::default())
+            .with_store("acme", fleet.store.clone());
+        refresh(&reader).unwrap();
+        readers.push(reader);
+    }
+    let dry = gc(&fleet.engine, &fleet.store, &GcOptions { dry_run: true, ..now(3) }).unwrap();
+    let done = gc(&fleet.engine, &fleet.store, &now(3)).unwrap();
+    assert_eq!(dry, done);
+    assert_eq!((done.kept, done.generations), (3, 3));
+    // Of each generation that went: its body, its shard, its terms.
+    assert_eq!(done.blobs, 9);
+    for (round, reader) in readers.iter().enumerate() {
+        let body = read(reader, "invoices", "SKILL.md");
+        assert_eq!(body.is_ok(), round >= 3, "{round}: {body:?}");
+    }
+    assert_eq!(inspect(&fleet.engine, &fleet.store, &[fleet.key.public()], true).unwrap().sequence, 6);
+    assert_eq!(gc(&fleet.engine, &fleet.store, &now(3)).unwrap().blobs, 0);
+    refresh(&readers[0]).unwrap();
+    assert!(read(&readers[0], "invoices", "SKILL.md").unwrap().contains("Body 5."));
+    write_skill(dir.path(), "invoices", "Body 6.");
+    assert_eq!(fleet.publish(dir.path()).sequence, 7, "the collection has ended");
+}
+
+#[test]
+fn young_generations_stay() {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices"]);
+    for round in 0..4 {
+        write_skill(dir.path(), "invoices", &format!("Body {round}."));
+        fleet.publish(dir.path());
+    }
+    let options = GcOptions { keep: 1, ..GcOptions::default() };
+    let report = gc(&fleet.engine, &fleet.store, &options).unwrap();
+    assert_eq!((report.kept, report.generations, report.blobs), (4, 0, 0));
+    let hasty = gc(&fleet.engine, &fleet.store, &GcOptions { grace: Duration::from_secs(1), ..options });
+    assert!(matches!(hasty, Err(FleetError::Nothing(_))), "a publish may take longer");
+}
+
+#[test]
+fn a_signature_survives_a_collection() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["invoices"]).path());
+    let reader = fleet.reader();
+    refresh(&reader).unwrap();
+    gc(&fleet.engine, &fleet.store, &now(1)).unwrap();
+    refresh(&reader).unwrap();
+    assert_eq!(names(&reader), ["invoices"]);
+    refresh(&fleet.reader()).unwrap();
+}
+
+/// A publisher that a collection overtook leaves a document whose blobs are gone.
+#[test]
+fn a_document_whose_blobs_went_does_not_end_collections() {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices"]);
+    let mut written = Vec::new();
+    for round in 0..3 {
+        write_skill(dir.path(), "invoices", &format!("Body {round}."));
+        fleet.publish(dir.path());
+        written.push(fleet.faulty.paths("blobs"));
+    }
+    for path in written[1].difference(&written[0]) {
+        fleet.faulty.remove(path);
+    }
+    let report = gc(&fleet.engine, &fleet.store, &now(3)).unwrap();
+    assert_eq!((report.kept, report.blobs), (3, 0));
+    assert_eq!(inspect(&fleet.engine, &fleet.store, &[fleet.key.public()], true).unwrap().sequence, 3);
+    // The current generation is another matter.
+    for path in written[2].difference(&written[1]) {
+        fleet.faulty.remove(path);
+    }
+    assert!(matches!(gc(&fleet.engine, &fleet.store, &now(3)), Err(FleetError::Missing(_))));
+}
+
+/// Publishers that bring skills back which were taken out, and collections without any grace, all at once: every blob of
+/// the last generation is there.
+#[test]
+fn collections_take_nothing_from_publishers() {
+    let store = Store::new(Arc::new(skillcue_fleet::memory_store()), "memory:///race");
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let options = move || PublishOptions { key: Some(Arc::clone(&key)), ..PublishOptions::default() };
+    publish(&FleetEngine::default(), &store, Some(skills(&["stays"]).path()), &options()).unwrap();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let collector = {
+        let (store, is_done) = (store.clone(), Arc::clone(&is_done));
+        std::thread::spawn(move || {
+            let engine = FleetEngine::default();
+            let mut runs = 0;
+            while !is_done.load(Ordering::SeqCst) {
+                match gc(&engine, &store, &now(2)) {
+                    Ok(_) | Err(FleetError::Contended(_)) => runs += 1,
+                    Err(error) => panic!("{error}"),
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            runs
+        })
+    };
+    let publishers: Vec<_> = (0..3)
+        .map(|publisher| {
+            let (store, options) = (store.clone(), options());
+            std::thread::spawn(move || {
+                let engine = FleetEngine::default();
+                let name = format!("p{publisher}");
+                let dir = skills(&[&name]);
+                for _ in 0..15 {
+                    publish(&engine, &store, Some(dir.path()), &options).unwrap();
+                    let out = PublishOptions {
+                        remove: vec![name.clone()],
+                        key: options.key.clone(),
+                        ..PublishOptions::default()
+                    };
+                    publish(&engine, &store, None, &out).unwrap();
+                }
+                publish(&engine, &store, Some(dir.path()), &options).unwrap();
+            })
+        })
+        .collect();
+    for publisher in publishers {
+        publisher.join().unwrap();
+    }
+    is_done.store(true, Ordering::SeqCst);
+    assert!(collector.join().unwrap() > 0);
+    let report = inspect(&FleetEngine::default(), &store, &[], true).unwrap();
+    assert_eq!(report.entries.len(), 4);
+}

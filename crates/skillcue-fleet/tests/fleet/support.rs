@@ -1,0 +1,323 @@
+//! Skills to publish, readers, and a store with faults.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _};
+use object_store::path::Path as ObjectPath;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
+};
+use skillcue::config::CatalogTrust;
+use skillcue_fleet::{
+    CatalogRefresh, CatalogSpec, Catalogs, CatalogsOptions, FleetEngine, FleetError, PublicKey, PublishOptions,
+    PublishReport, PullOutcome, SigningKey, Store, StoreOptions, memory_store, publish,
+};
+use tempfile::TempDir;
+
+/// Writes a skill with a body and a further file.
+pub(crate) fn write_skill(dir: &Path, name: &str, body: &str) {
+    let skill = dir.join(name);
+    std::fs::create_dir_all(skill.join("references")).unwrap();
+    let text = format!("---\nname: {name}\ndescription: Does {name} things.\ntriggers: [{name}-word]\n---\n{body}\n");
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    std::fs::write(skill.join("references/more.md"), format!("More about {name}.")).unwrap();
+}
+
+/// A directory with these skills.
+pub(crate) fn skills(names: &[&str]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for name in names {
+        write_skill(dir.path(), name, &format!("# How\n\nThe body of {name}."));
+    }
+    dir
+}
+
+/// A store with faults, its skills, a key, and the directories of a reader.
+pub(crate) struct Fleet {
+    pub(crate) engine: FleetEngine,
+    pub(crate) faulty: Arc<FaultyStore>,
+    pub(crate) store: Store,
+    pub(crate) key: Arc<SigningKey>,
+    pub(crate) cache: TempDir,
+    pub(crate) data: TempDir,
+}
+
+impl Fleet {
+    pub(crate) fn new() -> Fleet {
+        let faulty = Arc::new(FaultyStore::default());
+        Fleet {
+            engine: FleetEngine::default(),
+            store: Store::new(Arc::<FaultyStore>::clone(&faulty), "s3://bucket/acme"),
+            faulty,
+            key: Arc::new(SigningKey::generate().unwrap()),
+            cache: tempfile::tempdir().unwrap(),
+            data: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn options(&self) -> PublishOptions {
+        PublishOptions { key: Some(Arc::clone(&self.key)), ..PublishOptions::default() }
+    }
+
+    pub(crate) fn publish(&self, dir: &Path) -> PublishReport {
+        publish(&self.engine, &self.store, Some(dir), &self.options()).unwrap()
+    }
+
+    pub(crate) fn spec(&self) -> CatalogSpec {
+        CatalogSpec {
+            name: "acme".to_owned(),
+            url: "s3://bucket/acme".to_owned(),
+            keys: vec![self.key.public()],
+            trust: CatalogTrust::Signed,
+            precedence: 0,
+            poll: Duration::from_mins(5),
+            store: StoreOptions { timeout: Some(Duration::from_millis(400)), ..StoreOptions::default() },
+        }
+    }
+
+    /// A reader, as after a start: what it has is what is on its disk.
+    pub(crate) fn reader(&self) -> Catalogs {
+        self.reader_of(self.spec())
+    }
+
+    pub(crate) fn reader_with_keys(&self, keys: Vec<PublicKey>) -> Catalogs {
+        self.reader_of(CatalogSpec { keys, ..self.spec() })
+    }
+
+    pub(crate) fn reader_of(&self, spec: CatalogSpec) -> Catalogs {
+        let store = self.store.clone().timeout(Duration::from_millis(400));
+        Catalogs::new([spec], &self.reader_options()).with_store("acme", store)
+    }
+
+    pub(crate) fn reader_options(&self) -> CatalogsOptions {
+        CatalogsOptions {
+            cache: Some(self.cache.path().to_path_buf()),
+            data: Some(self.data.path().to_path_buf()),
+            ..CatalogsOptions::default()
+        }
+    }
+}
+
+/// Asks, and returns the outcome for the only catalog.
+pub(crate) fn refresh(reader: &Catalogs) -> Result<PullOutcome, FleetError> {
+    let [CatalogRefresh { outcome, .. }] = &reader.refresh(Duration::from_secs(20))[..] else { panic!() };
+    outcome.clone()
+}
+
+pub(crate) fn names(reader: &Catalogs) -> Vec<String> {
+    reader.remotes()[0].entries().iter().map(|entry| entry.name().to_owned()).collect()
+}
+
+/// Reads a file of a skill.
+pub(crate) fn read(reader: &Catalogs, name: &str, path: &str) -> Result<String, skillcue::remote::RemoteError> {
+    let remote = &reader.remotes()[0];
+    let entry = remote.entries().iter().find(|entry| entry.name() == name).cloned().unwrap();
+    remote.read(&entry, path).map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+/// A fault of a store.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Fault {
+    #[default]
+    None,
+    /// Every request fails.
+    Down,
+    /// No answer comes.
+    Stall,
+    /// Answers begin, and do not go on.
+    StallMidway,
+    /// Half of an object is sent, with the size of all of it.
+    Truncate,
+    /// One bit is another one, in objects below this path.
+    Lie(&'static str),
+    /// These bytes are sent for the head.
+    Head(Bytes),
+    /// An object of this many bytes is sent for one below this path.
+    Huge(&'static str, usize),
+    /// Objects below this path are gone.
+    Missing(&'static str),
+    /// Conditional writes are refused so many times.
+    Refuse(usize),
+    /// A conditional write is done, and its answer lost.
+    LoseAnswer,
+}
+
+/// A store in memory with a fault.
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    pub(crate) inner: object_store::memory::InMemory,
+    fault: Mutex<Fault>,
+    refused: AtomicUsize,
+    pub(crate) writes: AtomicUsize,
+    lost: AtomicBool,
+}
+
+impl Default for FaultyStore {
+    fn default() -> FaultyStore {
+        FaultyStore {
+            inner: memory_store(),
+            fault: Mutex::default(),
+            refused: AtomicUsize::new(0),
+            writes: AtomicUsize::new(0),
+            lost: AtomicBool::new(false),
+        }
+    }
+}
+
+impl FaultyStore {
+    pub(crate) fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+        self.refused.store(0, Ordering::SeqCst);
+        self.lost.store(false, Ordering::SeqCst);
+    }
+
+    fn fault(&self) -> Fault {
+        self.fault.lock().unwrap().clone()
+    }
+
+    /// The paths of all objects below one, whatever the fault.
+    pub(crate) fn paths(&self, below: &'static str) -> BTreeSet<ObjectPath> {
+        let found = self.inner.list(Some(&ObjectPath::from(below)));
+        wait(found.map(|object| object.unwrap().location).collect())
+    }
+
+    /// Takes an object out, whatever the fault.
+    pub(crate) fn remove(&self, path: &ObjectPath) {
+        wait(self.inner.delete(path)).unwrap();
+    }
+}
+
+/// Waits for an answer of the store in memory, which never sleeps.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("memory answers at once")
+}
+
+impl fmt::Display for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FaultyStore")
+    }
+}
+
+fn down() -> Error {
+    Error::Generic { store: "faulty", source: "503 Service Unavailable".into() }
+}
+
+fn replaced(result: GetResult, bytes: Bytes, size: u64) -> GetResult {
+    let range: Range<u64> = 0..size;
+    let meta = ObjectMeta { size, ..result.meta };
+    let payload = GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed());
+    GetResult { payload, meta, range, ..result }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyStore {
+    async fn put_opts(&self, to: &ObjectPath, payload: PutPayload, options: PutOptions) -> StoreResult<PutResult> {
+        let is_conditional = to.as_ref() == "head";
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        match self.fault() {
+            Fault::Down => return Err(down()),
+            Fault::Refuse(times) if is_conditional && self.refused.fetch_add(1, Ordering::SeqCst) < times => {
+                return Err(Error::Precondition { path: to.to_string(), source: "412 Precondition Failed".into() });
+            }
+            Fault::LoseAnswer if is_conditional && !self.lost.swap(true, Ordering::SeqCst) => {
+                self.inner.put_opts(to, payload, options).await?;
+                return Err(down());
+            }
+            _ => {}
+        }
+        self.inner.put_opts(to, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        to: &ObjectPath,
+        options: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(to, options).await
+    }
+
+    async fn get_opts(&self, from: &ObjectPath, options: GetOptions) -> StoreResult<GetResult> {
+        let is_head_request = options.head;
+        match self.fault() {
+            Fault::Down => return Err(down()),
+            Fault::Stall => return std::future::pending().await,
+            Fault::Missing(below) if from.as_ref().starts_with(below) => {
+                return Err(Error::NotFound { path: from.to_string(), source: "404".into() });
+            }
+            _ => {}
+        }
+        let options = match self.fault() {
+            Fault::Head(_) | Fault::Huge(..) => GetOptions::default(),
+            _ => options,
+        };
+        let result = self.inner.get_opts(from, options).await?;
+        if is_head_request {
+            return Ok(result);
+        }
+        let size = result.meta.size;
+        Ok(match self.fault() {
+            Fault::StallMidway => {
+                let payload = GetResultPayload::Stream(
+                    stream::iter([Ok(Bytes::from_static(b"{"))]).chain(stream::pending()).boxed(),
+                );
+                GetResult { payload, ..result }
+            }
+            Fault::Truncate => {
+                let meta = result.meta.clone();
+                let bytes = result.bytes().await?;
+                let half = bytes.slice(..bytes.len() / 2);
+                let payload = GetResultPayload::Stream(stream::iter([Ok(half)]).boxed());
+                GetResult {
+                    payload,
+                    meta,
+                    range: 0..size,
+                    attributes: object_store::Attributes::default(),
+                    extensions: object_store::Extensions::default(),
+                }
+            }
+            Fault::Lie(below) if from.as_ref().starts_with(below) => {
+                let mut bytes = self.inner.get_opts(from, GetOptions::default()).await?.bytes().await?.to_vec();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                replaced(result, bytes.into(), size)
+            }
+            Fault::Head(bytes) if from.as_ref() == "head" => {
+                let size = bytes.len() as u64;
+                replaced(result, bytes, size)
+            }
+            Fault::Huge(below, size) if from.as_ref().starts_with(below) => {
+                replaced(result, Bytes::from(vec![b' '; size]), size as u64)
+            }
+            _ => result,
+        })
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, StoreResult<ObjectPath>>,
+    ) -> BoxStream<'static, StoreResult<ObjectPath>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, below: Option<&ObjectPath>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.inner.list(below)
+    }
+
+    async fn list_with_delimiter(&self, below: Option<&ObjectPath>) -> StoreResult<ListResult> {
+        self.inner.list_with_delimiter(below).await
+    }
+
+    async fn copy_opts(&self, from: &ObjectPath, to: &ObjectPath, options: CopyOptions) -> StoreResult<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}

@@ -1,0 +1,177 @@
+//! Catalogs on a real S3 server that is not ours, alone and behind a proxy with faults.
+//!
+//! `cargo xtask test fleet` installs and starts the server, and names it in `SKILLCUE_S3_ENDPOINT`. Without it, these
+//! tests say that they are skipped.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+
+mod proxy;
+mod server;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proxy::{Fault, FaultyProxy};
+use server::{S3, s3};
+use skillcue::config::CatalogTrust;
+use skillcue_fleet::{
+    CatalogSpec, Catalogs, CatalogsOptions, FleetEngine, FleetError, GcOptions, PublishOptions, PullOutcome,
+    SigningKey, gc, inspect, publish,
+};
+
+fn write_skill(dir: &Path, name: &str, body: &str) {
+    std::fs::create_dir_all(dir.join(name)).unwrap();
+    let text = format!("---\nname: {name}\ndescription: Does {name} things.\n---\n{body}\n");
+    std::fs::write(dir.join(name).join("SKILL.md"), text).unwrap();
+}
+
+fn skills(names: &[&str]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for name in names {
+        write_skill(dir.path(), name, &format!("The body of {name}."));
+    }
+    dir
+}
+
+fn signed(key: &Arc<SigningKey>) -> PublishOptions {
+    PublishOptions { name: Some("acme".to_owned()), key: Some(Arc::clone(key)), ..PublishOptions::default() }
+}
+
+fn reader(endpoint: &str, path: &str, key: &SigningKey, home: &Path) -> Catalogs {
+    let spec = CatalogSpec {
+        name: "acme".to_owned(),
+        url: S3::url(path),
+        keys: vec![key.public()],
+        trust: CatalogTrust::Signed,
+        precedence: 0,
+        poll: Duration::from_mins(1),
+        store: S3::options(endpoint, Some(Duration::from_secs(2))),
+    };
+    let options = CatalogsOptions {
+        cache: Some(home.join("cache")),
+        data: Some(home.join("data")),
+        ..CatalogsOptions::default()
+    };
+    Catalogs::new([spec], &options)
+}
+
+fn refresh(reader: &Catalogs) -> Result<PullOutcome, FleetError> {
+    reader.refresh(Duration::from_mins(2))[0].outcome.clone()
+}
+
+fn names(reader: &Catalogs) -> Vec<String> {
+    reader.remotes()[0].entries().iter().map(|entry| entry.name().to_owned()).collect()
+}
+
+fn read(reader: &Catalogs, name: &str, path: &str) -> Result<Vec<u8>, skillcue::remote::RemoteError> {
+    let remote = &reader.remotes()[0];
+    let entry = remote.entries().iter().find(|entry| entry.name() == name).cloned().unwrap();
+    remote.read(&entry, path)
+}
+
+#[test]
+fn published_pulled_collected() {
+    let Some(s3) = s3() else { return };
+    let (engine, home) = (FleetEngine::default(), tempfile::tempdir().unwrap());
+    let whole = format!("whole-{}/acme", std::process::id());
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let store = S3::store(&whole, &s3.endpoint);
+    let dir = skills(&["invoices", "pictures"]);
+    // Written in parts, each above the store's smallest.
+    std::fs::write(dir.path().join("pictures/large.bin"), vec![7; 12 << 20]).unwrap();
+    assert_eq!(publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap().sequence, 1);
+    let reader = reader(&s3.endpoint, &whole, &key, home.path());
+    assert_eq!(refresh(&reader), Ok(PullOutcome::Changed(2)));
+    assert_eq!(refresh(&reader), Ok(PullOutcome::Unchanged(2)));
+    assert_eq!(names(&reader), ["invoices", "pictures"]);
+    assert_eq!(read(&reader, "pictures", "large.bin").unwrap().len(), 12 << 20);
+    write_skill(dir.path(), "invoices", "Another body.");
+    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap();
+    assert_eq!(refresh(&reader), Ok(PullOutcome::Changed(2)));
+    let text = read(&reader, "invoices", "SKILL.md").unwrap();
+    assert!(String::from_utf8(text).unwrap().contains("Another body."));
+    let gone = gc(&engine, &store, &GcOptions { keep: 1, grace: Duration::ZERO, alone: true, dry_run: false }).unwrap();
+    assert_eq!((gone.generations, gone.blobs), (1, 3));
+    assert_eq!(inspect(&engine, &store, &[key.public()], true).unwrap().entries.len(), 2);
+    assert_eq!(refresh(&reader), Ok(PullOutcome::Unchanged(2)));
+}
+
+#[test]
+fn publishers_that_race_lose_nothing() {
+    let Some(s3) = s3() else { return };
+    // A server may have seen these tests before.
+    let path = format!("race-{}/acme", std::process::id());
+    let rounds: usize = std::env::var("SKILLCUE_RACE_ROUNDS").map_or(100, |rounds| rounds.parse().unwrap());
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let mut expected = BTreeSet::new();
+    let publishers: Vec<_> = (0..8)
+        .map(|publisher| {
+            expected.extend((0..rounds).map(|round| format!("p{publisher}-r{round}")));
+            let (store, key) = (S3::store(&path, &s3.endpoint), Arc::clone(&key));
+            std::thread::spawn(move || {
+                let engine = FleetEngine::default();
+                let publish_round = |round| {
+                    let dir = skills(&[&format!("p{publisher}-r{round}")]);
+                    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap().conflicts
+                };
+                (0..rounds).map(publish_round).sum::<usize>()
+            })
+        })
+        .collect();
+    let conflicts: usize = publishers.into_iter().map(|thread| thread.join().unwrap()).sum();
+    let store = S3::store(&path, &s3.endpoint);
+    let report = inspect(&FleetEngine::default(), &store, &[key.public()], true).unwrap();
+    let found: BTreeSet<String> = report.entries.iter().map(|entry| entry.name().to_owned()).collect();
+    assert_eq!(found, expected, "a skill was lost");
+    assert_eq!(report.sequence, 8 * rounds as u64);
+    assert!(conflicts > 0, "no conditional write was refused");
+    println!("{} publishes, {conflicts} refused and done again", 8 * rounds);
+}
+
+#[test]
+fn faults_on_the_way_leave_the_last_good_generation() {
+    let Some(s3) = s3() else { return };
+    let engine = FleetEngine::default();
+    let faults = format!("faults-{}/acme", std::process::id());
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let proxy = FaultyProxy::start(&s3.endpoint);
+    let store = S3::store(&faults, &s3.endpoint);
+    let dir = skills(&["invoices"]);
+    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap();
+    let old_head = s3.object(&format!("{faults}/head"));
+    let home = tempfile::tempdir().unwrap();
+    let pulled = reader(&proxy.endpoint, &faults, &key, home.path());
+    write_skill(dir.path(), "pictures", "Seen before the faults.");
+    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap();
+    assert_eq!(refresh(&pulled), Ok(PullOutcome::Changed(2)));
+    write_skill(dir.path(), "tables", "New.");
+    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap();
+    let cases = [
+        (Fault::Fails, "the store cannot be asked for head"),
+        (Fault::Stalls, "the store did not send head within 2 s"),
+        (Fault::Truncates, "head"),
+        (Fault::Lies, "is not what the catalog says: its digest is"),
+        (Fault::Head(old_head), "the store offers generation 1, and 2 was seen before: it was rolled back"),
+        (Fault::Down, "the store cannot be asked for head"),
+    ];
+    for (fault, line) in cases {
+        proxy.set(fault.clone());
+        let error = refresh(&pulled).unwrap_err().to_string();
+        assert!(error.contains(line) && !error.contains('\n'), "{fault:?}: {error}");
+        let what: String = format!("{fault:?}").chars().take_while(char::is_ascii_alphabetic).collect();
+        println!("{what}: {error}");
+        assert_eq!(names(&pulled), ["invoices", "pictures"], "{fault:?}");
+        let started = reader(&proxy.endpoint, &faults, &key, home.path());
+        assert_eq!(names(&started), ["invoices", "pictures"], "{fault:?}: after a start");
+        if !matches!(fault, Fault::Head(_)) {
+            let error = read(&pulled, "invoices", "SKILL.md").unwrap_err().to_string();
+            assert!(!error.contains('\n'), "{fault:?}: {error}");
+        }
+    }
+    proxy.set(Fault::None);
+    assert_eq!(refresh(&pulled), Ok(PullOutcome::Changed(3)));
+    assert!(read(&pulled, "invoices", "SKILL.md").is_ok());
+}
