@@ -40,8 +40,23 @@ pub struct Environment {
     pub select: SelectSection,
     /// The directory for temporary files, if not the default one.
     pub temporary: Option<PathBuf>,
+    /// The files of the organisation's policy: that of the machine, and the one that `$SKILLCUE_POLICY` adds. Each may only
+    /// tighten.
+    pub policies: Vec<PolicyLocation>,
     /// All variables, for what runs on behalf of the user.
     pub variables: Vec<(OsString, OsString)>,
+}
+
+/// The file of the machine's policy. Only its administrator can write there.
+pub const MACHINE_POLICY: &str = "/etc/skillcue/policy.toml";
+
+/// A file that may hold a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyLocation {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether it was named: then it must be there.
+    pub is_named: bool,
 }
 
 impl Environment {
@@ -81,6 +96,11 @@ impl Environment {
             no_cache: flag("SKILLCUE_NO_CACHE", variable("SKILLCUE_NO_CACHE").as_deref())?,
             config: variable("SKILLCUE_CONFIG").map(PathBuf::from),
             select: selection(&variable)?,
+            policies: [Some((MACHINE_POLICY.into(), false)), variable("SKILLCUE_POLICY").map(|path| (path, true))]
+                .into_iter()
+                .flatten()
+                .map(|(path, is_named)| PolicyLocation { path: PathBuf::from(path), is_named })
+                .collect(),
             cwd,
             home,
             variables,
@@ -98,6 +118,12 @@ impl Environment {
     pub fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(key, _)| key == name);
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    }
+
+    /// Returns all variables that are UTF-8.
+    pub fn text_variables(&self) -> Vec<(String, String)> {
+        let text = |(name, value): &(OsString, OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
+        self.variables.iter().filter_map(text).collect()
     }
 
     /// Returns a file or directory of Skillcue's in the user's data directory, if there is one.

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use skillcue::catalog::{OrgPolicy, PolicyGate};
 use skillcue::consent::{ConsentGate, ConsentStore};
 use skillcue::format::Severity;
 use skillcue::{Builder, Diagnostic, ErrorInfo as _, Skillcue, Source};
 use skillcue_exec::Runner;
 use skillcue_mcp::host::{McpHost as Servers, McpHostOptions, ServerSpec};
 
+use crate::catalogs::CatalogSet;
 use crate::environment::Environment;
 use crate::error::HostError;
+use crate::policy::PolicyAuditor;
 use crate::programs::HostPrograms;
 use crate::registries::Registries;
 use crate::settings::Settings;
@@ -68,8 +71,10 @@ pub struct Host {
     store: ConsentStore,
     settings: OnceLock<Settings>,
     servers: OnceLock<ServerSet>,
+    catalogs: OnceLock<CatalogSet>,
     programs: OnceLock<HostPrograms>,
     registries: OnceLock<Registries>,
+    policy: OnceLock<OrgPolicy>,
     skills: OnceLock<Arc<Skillcue>>,
 }
 
@@ -91,8 +96,10 @@ impl Host {
             store,
             settings: OnceLock::new(),
             servers: OnceLock::new(),
+            catalogs: OnceLock::new(),
             programs: OnceLock::new(),
             registries: OnceLock::new(),
+            policy: OnceLock::new(),
             skills: OnceLock::new(),
         }
     }
@@ -131,6 +138,26 @@ impl Host {
         self.settings()
     }
 
+    /// Like [`settings`](Host::settings), where a policy that cannot be used is a notice, and closes everything. Before the
+    /// settings are read.
+    pub fn settings_despite_policy(&self) -> Result<&Settings, HostError> {
+        if self.settings.get().is_none() {
+            let settings = Settings::gather_despite_policy(&self.options, &self.environment)?;
+            return Ok(self.settings.get_or_init(|| settings));
+        }
+        self.settings()
+    }
+
+    /// Returns the organisation's policy: that of the machine, and those that catalogs carry, as they are on disk when it is
+    /// first asked for. Empty without one.
+    pub fn policy(&self) -> Result<&OrgPolicy, HostError> {
+        if let Some(policy) = self.policy.get() {
+            return Ok(policy);
+        }
+        let policy = self.settings()?.policy.clone().and(self.catalog_policy()?);
+        Ok(self.policy.get_or_init(|| policy))
+    }
+
     /// Returns the configured MCP servers, if there are any. None is asked for anything yet.
     pub fn servers(&self) -> Result<Option<&Servers>, HostError> {
         Ok(self.server_set()?.servers.as_ref())
@@ -141,13 +168,22 @@ impl Host {
         Ok(&self.server_set()?.problems)
     }
 
+    pub(crate) fn catalog_cell(&self) -> &OnceLock<CatalogSet> {
+        &self.catalogs
+    }
+
     fn server_set(&self) -> Result<&ServerSet, HostError> {
         if let Some(set) = self.servers.get() {
             return Ok(set);
         }
         let settings = self.settings()?;
         let (mut specs, mut problems) = (Vec::new(), Vec::new());
+        let published = self.catalog_policy()?;
         for server in &settings.servers {
+            if let Some(found) = crate::policy::server_refusal(&published, server) {
+                problems.push(found);
+                continue;
+            }
             match ServerSpec::from_config(server, |name| self.environment.variable(name)) {
                 Ok(spec) => specs.push(spec),
                 Err(error) => {
@@ -175,7 +211,7 @@ impl Host {
         &self.store
     }
 
-    /// Returns the skills, with what servers listed the last time. Looks for them once.
+    /// Returns the skills, with what servers and catalogs listed the last time. Looks for them once.
     pub fn skills(&self) -> Result<&Arc<Skillcue>, HostError> {
         self.skills_with(|builder| builder)
     }
@@ -191,8 +227,8 @@ impl Host {
         if let Some(model) = self.sentence_model() {
             builder = builder.sentence_model(model);
         }
-        for server in self.servers()?.map(Servers::remotes).unwrap_or_default() {
-            builder = builder.remote(server);
+        for remote in self.remotes()? {
+            builder = builder.remote(remote);
         }
         let skills = Arc::new(build(shape(builder))?);
         Ok(self.skills.get_or_init(|| skills))
@@ -212,7 +248,13 @@ impl Host {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn local_skills_with(&self, shape: impl FnOnce(Builder) -> Builder) -> Result<Skillcue, HostError> {
-        build(shape(self.local_builder()?))
+        build(shape(self.local_builder()?.policy(self.policy_gate(self.policy()?)?)))
+    }
+
+    /// Returns the organisation's policy, with an auditor for its rules about findings.
+    fn policy_gate(&self, policy: &OrgPolicy) -> Result<Arc<PolicyGate>, HostError> {
+        let cache = self.settings()?.cache.as_ref().and_then(|file| file.parent());
+        Ok(Arc::new(PolicyGate::new(policy.clone(), Some(Arc::new(PolicyAuditor::new(cache))))))
     }
 
     /// Returns a builder for the skills on this machine.
@@ -225,6 +267,8 @@ impl Host {
             .loader(settings.loader.clone())
             .disclosure(settings.disclose.config())
             .mode(settings.disclose.mode.unwrap_or_default());
+        // Remote catalogs bring theirs, at each look anew.
+        builder = builder.policy(self.policy_gate(&settings.policy)?);
         if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }
@@ -234,6 +278,9 @@ impl Host {
         #[cfg(feature = "usage")]
         {
             builder = builder.feedback(self.feedback());
+            if let Some(counts) = self.use_counts() {
+                builder = builder.list_by_use(counts);
+            }
         }
         Ok(builder)
     }
@@ -248,7 +295,8 @@ impl Host {
         if let Some(programs) = self.programs.get() {
             return Ok(programs);
         }
-        let programs = HostPrograms::new(&self.environment, self.settings()?, &self.options, self.consent());
+        let (settings, policy) = (self.settings()?, self.policy()?);
+        let programs = HostPrograms::new(&self.environment, settings, policy, &self.options, self.consent());
         Ok(self.programs.get_or_init(|| programs))
     }
 

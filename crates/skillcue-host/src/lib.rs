@@ -15,19 +15,24 @@
 //! ```
 
 mod bundled;
+mod catalogs;
 mod environment;
 mod error;
+mod eval_history;
 mod host;
+mod policy;
 mod programs;
 mod registries;
 mod sentence;
 mod settings;
+mod text_file;
 #[cfg(feature = "usage")]
 mod usage;
 mod watch;
 
-pub use environment::{Environment, absolute};
+pub use environment::{Environment, MACHINE_POLICY, PolicyLocation, absolute};
 pub use error::{Excerpt, HostError};
+pub use eval_history::{EvalHistory, EvalRuns};
 pub use host::{Host, HostOverrides};
 pub use programs::HostPrograms;
 pub use registries::{Registries, own_address};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use skillcue::catalog::{OrgPolicy, ProgramRule};
 use skillcue::consent::{ConsentGate, PermissionRules};
 use skillcue_exec::{Launcher, RunLimits, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{ToolsetOptions, ToolsetTools, Toolsets};
@@ -18,17 +19,20 @@ pub struct HostPrograms {
     launcher: Launcher,
     options: RunnerOptions,
     toolsets: Arc<Toolsets>,
+    policy: OrgPolicy,
 }
 
 impl HostPrograms {
     pub(crate) fn new(
         environment: &Environment,
         settings: &Settings,
+        policy: &OrgPolicy,
         overrides: &HostOverrides,
         consent: Arc<dyn ConsentGate>,
     ) -> HostPrograms {
         let launcher = overrides.helper.as_ref().map_or_else(Launcher::of_this_program, Launcher::new);
-        let is_unsandboxed = overrides.allow_unsandboxed || settings.run.allow_unsandboxed == Some(true);
+        let is_unsandboxed = (overrides.allow_unsandboxed || settings.run.allow_unsandboxed == Some(true))
+            && policy.program_refusal(ProgramRule::Unsandboxed).is_none();
         let launcher = launcher.allow_unsandboxed(is_unsandboxed);
         let launcher = match &environment.temporary {
             Some(dir) => launcher.temp_dir(dir),
@@ -41,9 +45,10 @@ impl HostPrograms {
             ..ToolsetOptions::new(launcher.clone())
         };
         toolsets.limits.call = limits.timeout;
-        let options = options(environment, settings, limits, consent);
+        let mut options = options(environment, settings, limits, consent);
+        options.refusal = policy.program_refusal(ProgramRule::Scripts);
         let toolsets = Toolsets::new(toolsets);
-        HostPrograms { launcher, options, toolsets: Arc::new(toolsets) }
+        HostPrograms { launcher, options, toolsets: Arc::new(toolsets), policy: policy.clone() }
     }
 
     /// Returns the launcher of processes.
@@ -65,7 +70,9 @@ impl HostPrograms {
     /// Returns the runner of scripts, which runs them without a sandbox only if `allow_unsandboxed`.
     pub fn runner(&self, allow_unsandboxed: bool) -> Runner {
         let launcher = self.launcher.clone();
-        let launcher = if allow_unsandboxed { launcher.allow_unsandboxed(true) } else { launcher };
+        // No option loosens a policy.
+        let is_allowed = self.policy.program_refusal(ProgramRule::Unsandboxed).is_none();
+        let launcher = if allow_unsandboxed && is_allowed { launcher.allow_unsandboxed(true) } else { launcher };
         Runner::new(launcher, self.options.clone())
     }
 
@@ -76,7 +83,8 @@ impl HostPrograms {
 
     /// Returns the tools of toolsets, for models.
     pub fn toolset_tools(&self) -> ToolsetTools {
-        ToolsetTools::new(Arc::clone(&self.toolsets))
+        let is_refused = self.policy.program_refusal(ProgramRule::Toolsets).is_some();
+        ToolsetTools::new(Arc::clone(&self.toolsets)).refusing(is_refused)
     }
 }
 
@@ -117,6 +125,7 @@ fn options(
             .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue")))
             // Also where the caller brings a gate of their own.
             .hiding(environment.data_home.as_ref().map(|home| home.join("skillcue"))),
+        ..usual
     }
 }
 

@@ -1,10 +1,10 @@
 //! The registries: the user's, and the project's beside its `skillcue.toml`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use skillcue::catalog::plugin_roots;
 use skillcue::{Enablement, SkillRoot, Source};
-use skillcue_registry::{Disk, GitProgram, InstallableKind, Registry, RegistryLocation, RegistryState};
+use skillcue_registry::{Disk, GitProgram, InstallableKind, OciAccess, Registry, RegistryLocation, RegistryState};
 
 use crate::environment::Environment;
 
@@ -86,6 +86,43 @@ pub(crate) fn roots(registry: &Registry, state: &RegistryState, source: Source) 
 }
 
 impl Environment {
+    /// Returns the places of credentials for OCI registries, as Docker, Podman and Skopeo know them, and the variables that
+    /// their helpers need.
+    ///
+    /// ```
+    /// use skillcue_host::Environment;
+    ///
+    /// let environment = Environment::new(None, vec![("HOME".into(), "/home/ann".into())])?;
+    /// let files = environment.oci_access().auth_files;
+    /// assert_eq!(files.last().unwrap().to_str(), Some("/home/ann/.docker/config.json"));
+    /// # Ok::<(), skillcue_host::HostError>(())
+    /// ```
+    pub fn oci_access(&self) -> OciAccess {
+        let variable = |name: &str| self.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let below = |dir: Option<PathBuf>, file: &str| dir.map(|dir| dir.join(file));
+        let docker = variable("DOCKER_CONFIG").or_else(|| below(self.home.clone(), ".docker"));
+        let auth_files = [
+            variable("REGISTRY_AUTH_FILE"),
+            below(variable("XDG_RUNTIME_DIR"), "containers/auth.json"),
+            below(self.config_home.clone(), "containers/auth.json"),
+            below(docker, "config.json"),
+        ];
+        let concerns_helpers = |name: &std::ffi::OsStr| {
+            let name = name.to_string_lossy();
+            name.starts_with("AWS_")
+                || name.starts_with("GOOGLE_")
+                || name.starts_with("AZURE_")
+                || name.starts_with("CLOUDSDK_")
+        };
+        let mut env = self.git_variables();
+        env.extend(self.variables.iter().filter(|(name, _)| concerns_helpers(name)).cloned());
+        OciAccess {
+            auth_files: auth_files.into_iter().flatten().map(|file| self.resolve(&file)).collect(),
+            helper_dirs: self.path.clone(),
+            env,
+        }
+    }
+
     /// Returns how git is called: by its whole path, with the variables that it needs.
     pub fn git(&self) -> GitProgram {
         let program = self.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());

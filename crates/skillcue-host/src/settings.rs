@@ -1,14 +1,17 @@
 //! The effective settings: the user's `skillcue.toml`, the project's, variables, flags, each over the one before.
+//!
+//! Over 500 lines: one pass over all settings, each of which is a line.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use skillcue::catalog::{installed_plugins, plugin_roots};
+use skillcue::catalog::{OrgPolicy, SkillOrigins, installed_plugins, plugin_roots};
 use skillcue::config::{
-    AgentSection, Config, DiscloseSection, Distrusted, JudgeSection, McpServer, RunSection, UsageSection,
+    AgentSection, CatalogSection, Config, DiscloseSection, Distrusted, JudgeSection, McpServer, RunSection,
+    UsageSection, ViewSection,
 };
 use skillcue::consent::{self, Answer, Question, Subject};
 use skillcue::format::Severity;
@@ -25,10 +28,9 @@ use crate::environment::{Environment, absolute};
 use crate::error::{Excerpt, HostError};
 use crate::host::HostOverrides;
 use crate::registries::{self, Registries};
+use crate::text_file::read_text;
 
 const FILE: &str = "skillcue.toml";
-/// No sane configuration is larger, and a device that never ends must not be read to its end.
-const MAX_CONFIG: u64 = 1 << 20;
 
 /// The effective settings: where to look for skills, and how everything works.
 ///
@@ -60,18 +62,26 @@ pub struct Settings {
     pub run: RunSection,
     /// Servers whose skills join the catalog.
     pub servers: Vec<McpServer>,
+    /// Catalogs on object stores whose skills join the others.
+    pub catalogs: Vec<CatalogSection>,
     /// The configuration of the agent.
     pub agent: AgentSection,
     /// The configuration of the judge.
     pub judge: JudgeSection,
     /// The configuration of the ledger of use.
     pub usage: UsageSection,
+    /// The organisation's policy. Empty without one.
+    pub policy: OrgPolicy,
+    /// Named views of the catalog.
+    pub views: BTreeMap<String, ViewSection>,
     /// The index cache, if it is to be used.
     pub cache: Option<PathBuf>,
     /// The configuration files that were read.
     pub files: Vec<PathBuf>,
     /// Whether a file that cannot be used is a notice, and no failure.
     lenient: bool,
+    /// Whether a policy that cannot be used is a notice, and closes everything.
+    lenient_policy: bool,
     /// Remarks for the caller to report.
     pub notices: Vec<Diagnostic>,
     /// Findings about plugins.
@@ -94,12 +104,19 @@ impl Settings {
 
     /// Like [`gather`](Settings::gather), where a file that cannot be used is a notice.
     pub fn gather_leniently(options: &HostOverrides, environment: &Environment) -> Result<Settings, HostError> {
-        Settings { lenient: true, ..Settings::default() }.gathered(options, environment)
+        Settings { lenient: true, lenient_policy: true, ..Settings::default() }.gathered(options, environment)
+    }
+
+    /// Like [`gather`](Settings::gather), where a policy that cannot be used is a notice, and closes everything: for
+    /// commands that say so.
+    pub fn gather_despite_policy(options: &HostOverrides, environment: &Environment) -> Result<Settings, HostError> {
+        Settings { lenient_policy: true, ..Settings::default() }.gathered(options, environment)
     }
 
     fn gathered(self, options: &HostOverrides, environment: &Environment) -> Result<Settings, HostError> {
         let mut settings = self;
         let isolated = options.isolated || environment.isolated;
+        settings.policy = crate::policy::read(environment, settings.lenient_policy, &mut settings.notices)?;
         settings.named_dirs(options, environment)?;
         let config = settings.configure(options, environment, isolated)?;
         if !isolated {
@@ -116,9 +133,12 @@ impl Settings {
         settings.check_disclosure()?;
         settings.run = config.run;
         settings.servers = config.mcp;
+        crate::policy::drop_refused_servers(&settings.policy, &mut settings.servers, &mut settings.notices);
+        settings.catalogs = config.catalog;
         settings.agent = config.agent;
         settings.judge = config.judge;
         settings.usage = config.usage;
+        settings.views = config.view;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
@@ -218,10 +238,18 @@ impl Settings {
                     .with_help("look at the file; it counts once you allow the project"),
                 );
             }
+            for catalog in &distrusted.catalogs {
+                let message = format!("{} may not add the catalog {:?}", project.join(FILE).display(), catalog.name);
+                self.notices.push(
+                    Diagnostic::named("untrusted_catalog", Severity::Error, message)
+                        .with_help("look at the file; it counts once you allow the project"),
+                );
+            }
             let sections = [
                 ("untrusted_limits", distrusted.run != RunSection::default(), "set limits for what runs", "[run]"),
                 ("untrusted_agent", distrusted.agent != AgentSection::default(), "say how the agent works", "[agent]"),
                 ("untrusted_judge", distrusted.judge != JudgeSection::default(), "choose a judge", "[select]"),
+                ("untrusted_view", !distrusted.view.is_empty(), "define views", "[view]"),
                 ("untrusted_usage", distrusted.usage != UsageSection::default(), "decide about the ledger", "[usage]"),
             ];
             for (code, _, what, section) in sections.into_iter().filter(|(_, is_set, ..)| *is_set) {
@@ -315,10 +343,12 @@ impl Settings {
         let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
         // Looked at a moment ago, for the settings themselves.
         let first = Mutex::new(self.further.clone());
+        let servers = crate::policy::server_origins(&self.servers);
         move || {
             let mut enablement = by_files.clone();
             if isolated {
-                return Setup { roots: Vec::new(), enablement };
+                let origins = Arc::new(SkillOrigins { servers: servers.clone(), ..SkillOrigins::default() });
+                return Setup { roots: Vec::new(), enablement, origins };
             }
             let first = skillcue_base::lock(&first).take();
             let VolatileRoots { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
@@ -337,7 +367,9 @@ impl Settings {
                 let own = Enablement { foreign: None, ..enablement.clone() };
                 registries::switch_own(enablement.foreign.get_or_insert_with(|| Box::new(own)), project);
             }
-            Setup { roots, enablement }
+            let dirs = crate::policy::installed_origins(&environment, user.as_ref());
+            let origins = Arc::new(SkillOrigins { dirs, servers: servers.clone() });
+            Setup { roots, enablement, origins }
         }
     }
 
@@ -475,18 +507,4 @@ fn hidden_in(message: &str, text: &str, line: usize) -> String {
         message = message.replace(word, "…");
     }
     message
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    use std::io::Read as _;
-    let metadata = path.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_CONFIG + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_CONFIG {
-        return Err(io::Error::other("it is larger than 1 MiB"));
-    }
-    Ok(text)
 }

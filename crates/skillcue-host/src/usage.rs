@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use skillcue::disclose::UseCounts;
 use skillcue::select::SkillFeedback;
 use skillcue_base::replace_file;
 use skillcue_usage::{Ledger, LedgerLimits, LedgerQuery, LedgerSink, feedback};
@@ -143,6 +144,26 @@ impl Host {
                 BTreeMap::new()
             }
         }
+    }
+
+    /// Returns the counter of the uses of skills in this project, for lists that have to be shortened; `None` if the ledger is
+    /// off. A ledger that cannot be read counts nothing.
+    pub(crate) fn use_counts(&self) -> Option<UseCounts> {
+        if self.known_settings().is_none() || !matches!(self.ledger_switch(), Ok(LedgerSwitch::On)) {
+            return None;
+        }
+        let (ledger, project) = (self.ledger().ok().flatten()?, self.project_name());
+        Some(UseCounts::new(move || {
+            let since = SystemTime::now().checked_sub(MAX_FEEDBACK_AGE);
+            let query = LedgerQuery { since, project: Some(project.clone()), ..LedgerQuery::default() };
+            match ledger.uses(&query) {
+                Ok(uses) => Some(uses),
+                Err(error) => {
+                    tracing::debug!(target: "skillcue::usage", %error, "lists are not ordered by use");
+                    None
+                }
+            }
+        }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Watching: the disk, and what the configured servers list.
+//! Watching: the disk, and what the configured servers and catalogs list.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,15 @@ use crate::error::HostError;
 use crate::host::Host;
 use crate::sentence::embed;
 
-/// The interval after which servers are asked again for their skills.
+/// The interval after which servers and catalogs are asked again for their skills, if their own intervals have passed.
 const ASK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The time limit for servers: no answer waits for them.
 const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// The time limit for a newer generation of a catalog, which may be large.
+#[cfg(feature = "fleet")]
+const MAX_CATALOG_WAIT: Duration = Duration::from_mins(10);
 
 /// With more skills than this, and nowhere to remember what was read, bodies are not read ahead.
 const MAX_READ_AHEAD: usize = 10_000;
@@ -64,10 +68,11 @@ impl Host {
     ) -> Result<HostWatch, HostError> {
         let skills = self.skills()?;
         let on_change = Arc::new(Mutex::new(on_change));
-        let servers = match self.servers()? {
+        let remotes = RemoteAsker::of(self)?;
+        let servers = match remotes {
             Some(servers) => {
                 let (stop, stopped) = mpsc::channel::<()>();
-                let (servers, skills, on_change) = (servers.clone(), Arc::clone(skills), Arc::clone(&on_change));
+                let (skills, on_change) = (Arc::clone(skills), Arc::clone(&on_change));
                 let ask = move || {
                     loop {
                         if let Some(changes) = ask(&servers, &skills) {
@@ -105,10 +110,53 @@ impl Host {
     }
 }
 
-/// Asks servers whose lists are old. Returns what changed, if something did.
-fn ask(servers: &Servers, skills: &Skillcue) -> Option<Changes> {
+/// The configured servers and catalogs.
+struct RemoteAsker {
+    servers: Option<Servers>,
+    #[cfg(feature = "fleet")]
+    catalogs: Option<skillcue_fleet::Catalogs>,
+}
+
+impl RemoteAsker {
+    /// Returns them, if there are any.
+    fn of(host: &Host) -> Result<Option<RemoteAsker>, HostError> {
+        let servers = host.servers()?.cloned();
+        #[cfg(feature = "fleet")]
+        let catalogs = host.catalogs()?.cloned();
+        #[cfg(feature = "fleet")]
+        let is_empty = servers.is_none() && catalogs.is_none();
+        #[cfg(not(feature = "fleet"))]
+        let is_empty = servers.is_none();
+        let asker = RemoteAsker {
+            servers,
+            #[cfg(feature = "fleet")]
+            catalogs,
+        };
+        Ok((!is_empty).then_some(asker))
+    }
+
+    /// Asks catalogs that were not asked lately. Returns whether one has changed.
+    #[cfg(feature = "fleet")]
+    fn ask_catalogs(&self) -> bool {
+        let mut has_changed = false;
+        for refreshed in self.catalogs.iter().flat_map(|catalogs| catalogs.refresh_stale(MAX_CATALOG_WAIT)) {
+            match refreshed.outcome {
+                Ok(outcome) => has_changed |= matches!(outcome, skillcue_fleet::PullOutcome::Changed(_)),
+                Err(why) => tracing::info!(catalog = refreshed.name, "no newer generation: {why}"),
+            }
+        }
+        has_changed
+    }
+}
+
+/// Asks servers whose lists are old, and catalogs. Returns what changed, if something did.
+fn ask(remotes: &RemoteAsker, skills: &Skillcue) -> Option<Changes> {
     let mut has_changed = false;
-    for refreshed in servers.refresh_stale(MAX_WAIT) {
+    #[cfg(feature = "fleet")]
+    {
+        has_changed |= remotes.ask_catalogs();
+    }
+    for refreshed in remotes.servers.iter().flat_map(|servers| servers.refresh_stale(MAX_WAIT)) {
         match refreshed.outcome {
             Ok(outcome) => has_changed |= matches!(outcome, RefreshOutcome::Changed(_)),
             Err(why) => tracing::info!(server = refreshed.label, "cannot be asked for its skills: {why}"),

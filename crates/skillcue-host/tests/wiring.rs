@@ -140,3 +140,35 @@ fn no_cache_leaves_no_file() {
     assert!(machine.path("home/.cache/skillcue/index").exists(), "or else there is one");
     assert!(machine.path("home/.local").exists());
 }
+
+/// Programs in other languages embed a host: a policy holds there, too, and no caller's option goes before it.
+#[test]
+fn a_policy_holds_for_every_host() {
+    let machine = Machine::new();
+    for dir in ["work/skills/pdf", "home/.agents/skills/csv"] {
+        machine.skill(dir);
+    }
+    machine.write("policy.toml", "[sources]\nallow = [\"user\"]\n[run]\nscripts = false\nunsandboxed = false\n");
+    let policy = machine.path("policy.toml");
+    let variables = [("SKILLCUE_POLICY", policy.to_str().unwrap())];
+    let overrides = HostOverrides { allow_unsandboxed: true, ..HostOverrides::default() };
+    let host = machine.host(&variables, overrides.clone());
+    let skills = host.skills().unwrap();
+    assert!(skills.load("csv", &skillcue::LoadRequest::default()).is_ok());
+    let error = skills.load("pdf", &skillcue::LoadRequest::default()).unwrap_err();
+    assert!(matches!(&error, skillcue::Error::Refused { refusal, .. } if refusal.rule == "sources.allow"), "{error}");
+    assert!(skills.read("pdf", "SKILL.md").is_err());
+    assert!(host.runner(true).unwrap().options().refusal.is_some());
+    let local = host.local_skills_with(|builder| builder).unwrap();
+    assert!(!local.catalog().get("pdf").unwrap().is_open_to_models());
+    // A mistake in it stops everything.
+    machine.write("policy.toml", "[source]\n");
+    let host = machine.host(&variables, overrides);
+    assert_eq!(
+        host.skills().unwrap_err().message(),
+        "the policy cannot be used: unknown field `source`, expected one of `name`, `contact`, `sources`, `publishers`, `forbid`, `require`, `audit`, `run`"
+    );
+    let host = machine.host(&variables, HostOverrides::default());
+    assert!(host.lenient_settings().unwrap().notices.iter().any(|notice| notice.code.as_str() == "policy"));
+    assert!(!host.skills().unwrap().catalog().skills().any(Skill::is_for_models));
+}
