@@ -130,7 +130,7 @@ pub(crate) fn footer(text: &str) -> String {
 }
 
 /// Options that every command takes, before its name or after.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Look for skills below DIR first; may be given several times
@@ -171,6 +171,10 @@ pub(crate) enum Command {
     Prompt(commands::prompt::Args),
     /// Run labelled messages, and measure how well they are matched
     Eval(commands::eval::Args),
+    /// Propose better words for a skill, judged by labelled messages
+    Tune(commands::tune::Args),
+    /// Open a page that shows what a model would get, and why
+    Studio(commands::studio::Args),
     /// Show how skills were used: which earn their tokens, which never fire
     Usage(commands::usage::Args),
     /// List every skill
@@ -223,12 +227,20 @@ pub(crate) enum Command {
     Allowed(commands::allowed::Args),
     /// Install skills from a directory, an archive or git
     Install(commands::install::Args),
+    /// Publish skills to a catalog on an object store
+    Publish(commands::publish::Args),
+    /// Ask the configured catalogs for newer generations
+    Pull(commands::pull::Args),
+    /// Look at catalogs on object stores: keys, signatures, retention
+    Catalog(commands::catalog::Args),
     /// Switch skills on
     Enable(commands::enable::Args),
     /// Switch skills off
     Disable(commands::enable::Args),
     /// Show new versions of installed skills, and install them
     Update(commands::update::Args),
+    /// Push a skill to an OCI registry
+    Push(commands::push::Args),
     /// Remove what was installed; can be undone
     Remove(commands::remove::Args),
     /// Compare what is installed with skillcue.lock

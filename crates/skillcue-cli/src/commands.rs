@@ -8,6 +8,8 @@ pub(crate) mod audit;
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
 pub(crate) mod call;
+#[cfg(feature = "fleet")]
+pub(crate) mod catalog;
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod context;
@@ -27,12 +29,18 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 #[cfg(feature = "agent")]
 pub(crate) mod memory;
-#[cfg(not(all(feature = "agent", feature = "bench", feature = "semantic")))]
+#[cfg(not(all(feature = "agent", feature = "bench", feature = "fleet", feature = "semantic")))]
 pub(crate) mod missing;
 #[cfg(feature = "semantic")]
 pub(crate) mod model;
 pub(crate) mod new;
 pub(crate) mod prompt;
+#[cfg(feature = "fleet")]
+pub(crate) mod publish;
+#[cfg(feature = "fleet")]
+pub(crate) mod pull;
+#[cfg(feature = "oci")]
+pub(crate) mod push;
 pub(crate) mod read;
 pub(crate) mod remove;
 pub(crate) mod run;
@@ -41,10 +49,12 @@ pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod studio;
 pub(crate) mod tools;
 pub(crate) mod toolset;
 #[cfg(feature = "agent")]
 pub(crate) mod trace;
+pub(crate) mod tune;
 pub(crate) mod unlink;
 pub(crate) mod update;
 pub(crate) mod usage;
@@ -58,8 +68,12 @@ pub(crate) mod why;
 pub(crate) use missing::bench;
 #[cfg(not(feature = "semantic"))]
 pub(crate) use missing::model;
+#[cfg(not(feature = "oci"))]
+pub(crate) use missing::push;
 #[cfg(not(feature = "agent"))]
 pub(crate) use missing::{agent, agent as memory, agent as sessions, agent as trace};
+#[cfg(not(feature = "fleet"))]
+pub(crate) use missing::{fleet as catalog, fleet as publish, fleet as pull};
 
 use crate::Outcome;
 use crate::cli::Command;
@@ -74,6 +88,8 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Search(args) => search::run(args, context),
         Command::Prompt(args) => prompt::run(args, context),
         Command::Eval(args) => eval::run(args, context),
+        Command::Tune(args) => tune::run(args, context),
+        Command::Studio(args) => studio::run(args, context),
         Command::Usage(args) => usage::run(args, context),
         Command::List(args) => list::run(args, context),
         Command::Show(args) => show::run(args, context),
@@ -99,10 +115,14 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Allow(args) => allow::run(args, context),
         Command::Deny(args) => deny::run(args, context),
         Command::Allowed(args) => allowed::run(args, context),
+        Command::Publish(args) => publish::run(args, context),
+        Command::Pull(args) => pull::run(args, context),
+        Command::Catalog(args) => catalog::run(args, context),
         Command::Install(args) => install::run(args, context),
         Command::Enable(args) => enable::run(args, true, context),
         Command::Disable(args) => enable::run(args, false, context),
         Command::Update(args) => update::run(args, context),
+        Command::Push(args) => push::run(args, context),
         Command::Remove(args) => remove::run(args, context),
         Command::Verify(args) => verify::run(args, context),
         Command::Link(args) => link::run(args, context),

@@ -8,7 +8,6 @@ use skillcue::Skill;
 use skillcue::catalog::SkillDir;
 use skillcue::consent::{BROKEN_FILE_HINT, Consent, ConsentGate, Question, Subject};
 use skillcue_host::{Environment, absolute, project_wants};
-use skillcue_mcp::host::McpHost;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -38,7 +37,7 @@ pub(crate) fn is_current(row: &Consent, context: &Context) -> Result<bool, CliEr
     let question = match subject {
         Subject::Project { path } => project_wants(path).ok().flatten().map(|(question, _)| question),
         Subject::RemoteSkill { label, uri, .. } => {
-            let remotes = context.servers()?.map(McpHost::remotes).unwrap_or_default();
+            let remotes = context.host()?.remotes()?;
             let mut of_label = remotes.iter().filter(|remote| remote.label() == label);
             return Ok(of_label
                 .any(|remote| remote.entries().iter().any(|entry| entry.uri == *uri && remote.is_allowed(entry))));

@@ -1,4 +1,8 @@
 //! The context of a command: where to write, which options were given, and the host with its skills.
+//!
+//! Over 500 lines: the one context of all commands.
+
+mod template;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
@@ -28,6 +32,8 @@ use crate::signals::on_signal;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
 
+pub(crate) use template::ContextTemplate;
+
 /// Whether a signal is about to end the process.
 static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
@@ -39,6 +45,11 @@ const MAX_LEDGER_WAIT: Duration = Duration::from_millis(500);
 
 /// How long a command waits for servers whose listing is stale. One that fails is then not asked for a minute.
 const MAX_SERVERS_WAIT: Duration = Duration::from_secs(3);
+/// How long a command waits for newer generations of catalogs, and how long if there is none yet.
+#[cfg(feature = "fleet")]
+const MAX_CATALOG_WAIT: Duration = Duration::from_secs(2);
+#[cfg(feature = "fleet")]
+const MAX_FIRST_CATALOG_WAIT: Duration = Duration::from_mins(5);
 
 /// The context of a command: where to write, which options were given, and the host, which finds the skills when a
 /// command first needs them.
@@ -60,6 +71,8 @@ pub(crate) struct Context {
     nested: OnceCell<Vec<SkillRoot>>,
     /// The receiver of events of use, if they are recorded.
     usage: OnceCell<LedgerSink>,
+    /// The directory of skills that are only tried.
+    trial: OnceCell<PathBuf>,
 }
 
 /// A change that a command makes to the builder of the skills.
@@ -87,7 +100,14 @@ impl Context {
             judge: OnceCell::new(),
             nested: OnceCell::new(),
             usage: OnceCell::new(),
+            trial: OnceCell::new(),
         }
+    }
+
+    /// Looks below `dir` before all other directories, and keeps no index of what is there. To be called before the first
+    /// use of the host's skills.
+    pub(crate) fn try_skills_below(&self, dir: PathBuf) {
+        let _ = self.trial.set(dir);
     }
 
     /// Returns the assembly over the environment of this process.
@@ -108,10 +128,10 @@ impl Context {
 
     fn overrides(&self) -> HostOverrides {
         HostOverrides {
-            skills_dirs: self.global.skills_dir.clone(),
+            skills_dirs: self.trial.get().into_iter().chain(&self.global.skills_dir).cloned().collect(),
             config: self.global.config.clone(),
             isolated: self.global.isolated,
-            no_cache: self.global.no_cache,
+            no_cache: self.global.no_cache || self.trial.get().is_some(),
             ..HostOverrides::default()
         }
     }
@@ -180,23 +200,6 @@ impl Context {
         true
     }
 
-    /// Returns the global options as words of a command line, wherever they were given.
-    pub(crate) fn global_words(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
-        let mut words = Vec::new();
-        for dir in &self.global.skills_dir {
-            words.extend(["--skills-dir".to_owned(), shown(dir)]);
-        }
-        if let Some(file) = &self.global.config {
-            words.extend(["--config".to_owned(), shown(file)]);
-        }
-        for (is_set, word) in [(self.global.isolated, "--isolated"), (self.global.no_cache, "--no-cache")] {
-            if is_set {
-                words.push(word.to_owned());
-            }
-        }
-        words
-    }
-
     /// Returns whether the result is for programs.
     pub(crate) fn json(&self) -> bool {
         self.global.json
@@ -251,13 +254,34 @@ impl Context {
         let host = self.host()?;
         let servers = host.servers()?;
         if !self.has_printed_problems.replace(true) {
-            host.server_problems()?.iter().for_each(|found| self.warn(found));
+            host.server_problems()?.iter().chain(host.catalog_problems()?).for_each(|found| self.warn(found));
         }
         Ok(servers)
     }
 
+    /// Asks catalogs that were not asked lately. A command that has a generation to work with waits for a moment only.
+    #[cfg(feature = "fleet")]
+    fn refresh_catalogs(&self) -> Result<(), CliError> {
+        // What the configuration files may not do is said first.
+        self.servers()?;
+        let Some(catalogs) = self.host()?.catalogs()? else { return Ok(()) };
+        let is_first = !catalogs.have_generations();
+        let progress = ProgressIndicator::spinner("asking catalogs");
+        let refreshed = catalogs.refresh_stale(if is_first { MAX_FIRST_CATALOG_WAIT } else { MAX_CATALOG_WAIT });
+        drop(progress);
+        let has_failed = refreshed.iter().any(|refreshed| refreshed.outcome.is_err());
+        if has_failed || is_first || self.verbose() {
+            catalogs.diagnostics().iter().for_each(|found| self.warn(found));
+        }
+        Ok(())
+    }
+
     /// Returns the skills. The first call looks for them, and asks servers whose listing is stale.
     pub(crate) fn skills(&self) -> Result<&Arc<Skillcue>, CliError> {
+        #[cfg(feature = "fleet")]
+        if self.host()?.known_skills().is_none() {
+            self.refresh_catalogs()?;
+        }
         if self.host()?.known_skills().is_none()
             && let Some(servers) = self.servers()?
         {

@@ -42,12 +42,17 @@ pub(crate) fn is_hook(args: impl IntoIterator<Item = OsString>) -> bool {
     false
 }
 
+/// Returns the time that a hook has for its answer.
+pub(crate) fn time_for_hook() -> Duration {
+    let asked = std::env::var(DEADLINE).ok().and_then(|millis| millis.parse().ok());
+    asked.map_or(MAX_HOOK, Duration::from_millis)
+}
+
 /// Makes this process end with code 0 in time: a client blocks the user's message at another code, and waits for a process
 /// that hangs. Without a thread for the clock, there is no hook.
 pub(crate) fn guard_hook() {
     let start = Instant::now();
-    let asked = std::env::var(DEADLINE).ok().and_then(|millis| millis.parse().ok());
-    let most = asked.map_or(MAX_HOOK, Duration::from_millis);
+    let most = time_for_hook();
     std::panic::set_hook(Box::new(|info| {
         let _ = writeln!(io::stderr(), "skillcue hook: {info}");
         end();

@@ -204,6 +204,8 @@ from_library!(
     skillcue_agent::TraceError,
     skillcue_agent::model::ModelError
 );
+#[cfg(feature = "oci")]
+from_library!(skillcue_registry::PushError);
 #[cfg(feature = "semantic")]
 from_library!(skillcue_model::SentenceModelError);
 

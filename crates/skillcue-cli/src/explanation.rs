@@ -79,6 +79,7 @@ pub(crate) fn of_skill(
     let mut out = String::new();
     marked(&mut out, message, explanation.hit.iter(), columns);
     match explanation.eligibility {
+        Eligibility::Refused => out.push_str("the organisation's policy closes it, and so it never matches\n"),
         Eligibility::Disabled => out.push_str("it is disabled, and so never matches\n"),
         Eligibility::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),
         Eligibility::BySigilOnly => {

@@ -21,6 +21,10 @@ use skillcue_toolset::ToolError;
 pub(crate) const WITH_SEMANTIC: &str =
     "build one with it: `cargo install --path crates/skillcue-cli --features semantic`";
 
+/// The command that builds a program with OCI registries.
+#[cfg(not(feature = "oci"))]
+pub(crate) const WITH_OCI: &str = "build one with them: `cargo install --path crates/skillcue-cli --features oci`";
+
 /// Returns what to do about an error: the command to type, or else what the library says.
 pub(crate) fn hint_of(error: &(impl ErrorInfo + 'static)) -> Option<String> {
     command(error).or_else(|| error.hint().map(Cow::into_owned))

@@ -20,6 +20,7 @@ mod error;
 mod explanation;
 mod hints;
 mod judge;
+mod policy;
 mod printed_warnings;
 mod progress;
 mod registries;
@@ -27,6 +28,8 @@ mod report;
 mod signals;
 mod skill_file;
 mod skill_json;
+#[cfg(feature = "otlp")]
+mod telemetry;
 mod terminal;
 mod text;
 mod turn;
@@ -127,6 +130,8 @@ fn main() {
         }
     };
     context.close();
+    #[cfg(feature = "otlp")]
+    telemetry::finish(is_hook);
     // Without returning: taking a catalog of 100,000 skills apart costs more than the kernel needs to drop the lot.
     exit(code);
 }

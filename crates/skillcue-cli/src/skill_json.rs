@@ -1,6 +1,7 @@
 //! A skill as JSON.
 
 use serde::Serialize;
+use skillcue::catalog::PolicyRefusal;
 use skillcue::{Manifest, Skill, Source, Tokens};
 use skillcue_format::brief;
 
@@ -21,6 +22,9 @@ pub(crate) struct SkillJson<'s> {
     model: Option<&'s str>,
     disable_model_invocation: bool,
     tokens: Tokens,
+    /// Why the organisation's policy closes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'s PolicyRefusal>,
 }
 
 /// The paths of a skill as text: its directory, and its file below that.
@@ -63,6 +67,7 @@ impl<'s> SkillJson<'s> {
             model: manifest.model(),
             disable_model_invocation: manifest.disable_model_invocation(),
             tokens: skill.body_tokens(),
+            refused: skill.refusal(),
         }
     }
 }
@@ -85,7 +90,7 @@ fn put_whole(skill: &Skill, out: &mut Vec<u8>) {
 /// Writes what [`put_whole`] writes, for a skill whose manifest need not be made for it and whose path is plain. It
 /// only copies texts: 100,000 skills are 70 MB.
 fn put_glimpse(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
-    let summary = skill.summary()?;
+    let summary = skill.summary().filter(|_| skill.refusal().is_none())?;
     out.extend_from_slice(b"{\"name\":");
     put(out, skill.name());
     out.extend_from_slice(b",\"description\":");

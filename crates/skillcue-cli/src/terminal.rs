@@ -52,6 +52,8 @@ pub(crate) struct Terminal {
     stderr_tty: bool,
     /// The columns of the terminal that results go to; none if they go elsewhere, where nothing is shortened.
     width: Option<usize>,
+    /// Whether nothing is written to stderr.
+    muted: bool,
 }
 
 impl Terminal {
@@ -68,6 +70,7 @@ impl Terminal {
             stderr_color: AutoStream::choice(&io::stderr()),
             stderr_tty: io::stderr().is_terminal(),
             width: width.map(|(width, _)| usize::from(width.0).max(40)),
+            muted: false,
         }
     }
 
@@ -75,6 +78,11 @@ impl Terminal {
     #[cfg(feature = "agent")]
     pub(crate) fn duplicate(&self) -> Terminal {
         Terminal { stdout: io::stdout(), ..*self }
+    }
+
+    /// Returns another handle of the same streams that writes nothing to stderr: for answers that are no command's.
+    pub(crate) fn muted(&self) -> Terminal {
+        Terminal { stdout: io::stdout(), muted: true, ..*self }
     }
 
     /// Sends the library's log to stderr: warnings always, more with -v. A command whose own error says that a path was
@@ -94,8 +102,11 @@ impl Terminal {
         let others = if verbose > 2 { LevelFilter::DEBUG } else { LevelFilter::OFF };
         let is_twice = reports_refused_paths && verbose == 0;
         let once = filter_fn(move |metadata| !(is_twice && metadata.name() == "refused_path"));
-        let ours = Targets::new().with_target("skillcue", level).with_default(others).and(once);
-        let subscriber = tracing_subscriber::registry().with(shown.with_filter(ours));
+        // Spans are for collectors: a line of the log must not begin with them.
+        let ours = Targets::new().with_target("skillcue", level).with_target(skillcue::SPAN_TARGET, LevelFilter::OFF);
+        let subscriber = tracing_subscriber::registry().with(shown.with_filter(ours.with_default(others).and(once)));
+        #[cfg(feature = "otlp")]
+        let subscriber = subscriber.with(crate::telemetry::layer(self));
         // It fails if there is one already, and this is the only place that sets one.
         let _ = tracing::subscriber::set_global_default(subscriber);
     }
@@ -147,6 +158,9 @@ impl Terminal {
 
     /// Writes to stderr. A stderr that is gone is no reason to fail.
     pub(crate) fn say(&self, text: &str) {
+        if self.muted {
+            return;
+        }
         let mut stream = AutoStream::new(io::stderr().lock(), self.stderr_color);
         let _ = writeln!(stream, "{text}");
     }

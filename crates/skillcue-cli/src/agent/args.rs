@@ -25,7 +25,7 @@ problem, and last answer or error. With --batch it reads lines {id, message} or 
 {id, session, answer, answers, tokens, usage} or {id, session, error: {code, message, help}} as each ends.
 Ctrl-C ends the turn, and the conversation stays whole: exit code 130.";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Send one message, print the answer and end; `-` reads it from stdin
@@ -75,6 +75,9 @@ pub(crate) struct Args {
     /// Write the messages into the trace, too
     #[arg(long)]
     pub(crate) trace_text: bool,
+    /// Whether the messages are a trial, which is no use of skills.
+    #[arg(skip)]
+    pub(crate) is_trial: bool,
 }
 
 const ALLOWED: &[(&str, AgentAllow, &str)] = &[

@@ -93,7 +93,9 @@ impl AgentSetup {
         };
         let matching = shape(args, context, &section, &consent)?;
         crate::judge::configured(context)?;
-        context.record_usage("agent")?;
+        if !args.is_trial {
+            context.record_usage("agent")?;
+        }
         let skills = Arc::clone(context.skills()?);
         context.prepare(matching)?;
         context.host()?.embed_ahead(matching)?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use serde_json::json;
+use serde_json::{Value, json};
 use skillcue::Diagnostic;
 use skillcue_audit::{Audit, AuditSeverity, RULES, SkillText, audit, borrowed_descriptions, finding_json, sarif};
 use skillcue_format::{FileKind, Parsed};
@@ -72,25 +72,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if args.rules {
         return rules(context);
     }
-    let targets = targets(args, context)?;
-    let progress = ProgressIndicator::bar("reading every byte", targets.len());
-    let mut audits: Vec<(AuditTarget, Audit)> = Vec::new();
-    let mut worst = None;
-    for target in targets {
-        let mut found = audit(&target.dir);
-        progress.step();
-        // Findings that are not shown count all the same.
-        worst = worst.max(found.highest());
-        found.findings.retain(|finding| AuditSeverity::of(finding) >= args.min);
-        audits.push((target, found));
-    }
-    drop(progress);
-    for (at, finding) in borrowed(&audits) {
-        worst = worst.max(Some(AuditSeverity::of(&finding)));
-        if AuditSeverity::of(&finding) >= args.min {
-            audits[at].1.findings.push(finding);
-        }
-    }
+    let (audits, worst) = audit_all(targets(args, context)?, args.min);
     let limit = if args.strict { AuditSeverity::Medium } else { AuditSeverity::High };
     let valid = worst.is_none_or(|worst| worst < limit);
     let outcome = Outcome::of(valid);
@@ -99,15 +81,48 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             audits.into_iter().map(|(target, audit)| (context.relative(&target.dir), audit)).collect();
         return outcome.after_printing(context.print_json(&sarif(&audits)));
     }
-    let row = |(target, audit): &(AuditTarget, Audit)| {
-        json!({"name": target.name, "dir": target.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
-            "findings": audit.findings.iter().map(finding_json).collect::<Vec<_>>()})
-    };
-    let document = json!({"valid": valid, "audits": audits.iter().map(row).collect::<Vec<_>>()});
+    let document = document(valid, &audits);
     match args.format {
         AuditFormat::Json => outcome.after_printing(context.print_json(&document)),
         _ => context.report(outcome, &document, || printout(&audits)),
     }
+}
+
+/// Returns the document that `audit --json` prints about every skill on this machine.
+pub(super) fn json(context: &Context) -> Result<Vec<u8>, CliError> {
+    let (audits, worst) = audit_all(everything(context)?, AuditSeverity::Low);
+    Ok(serde_json::to_vec(&document(worst.is_none_or(|worst| worst < AuditSeverity::High), &audits))?)
+}
+
+/// Audits targets: their findings of a severity, and the highest severity of any.
+fn audit_all(targets: Vec<AuditTarget>, min: AuditSeverity) -> (Vec<(AuditTarget, Audit)>, Option<AuditSeverity>) {
+    let progress = ProgressIndicator::bar("reading every byte", targets.len());
+    let mut audits: Vec<(AuditTarget, Audit)> = Vec::new();
+    let mut worst = None;
+    for target in targets {
+        let mut found = audit(&target.dir);
+        progress.step();
+        // Findings that are not shown count all the same.
+        worst = worst.max(found.highest());
+        found.findings.retain(|finding| AuditSeverity::of(finding) >= min);
+        audits.push((target, found));
+    }
+    drop(progress);
+    for (at, finding) in borrowed(&audits) {
+        worst = worst.max(Some(AuditSeverity::of(&finding)));
+        if AuditSeverity::of(&finding) >= min {
+            audits[at].1.findings.push(finding);
+        }
+    }
+    (audits, worst)
+}
+
+fn document(valid: bool, audits: &[(AuditTarget, Audit)]) -> Value {
+    let row = |(target, audit): &(AuditTarget, Audit)| {
+        json!({"name": target.name, "dir": target.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
+            "findings": audit.findings.iter().map(finding_json).collect::<Vec<_>>()})
+    };
+    json!({"valid": valid, "audits": audits.iter().map(row).collect::<Vec<_>>()})
 }
 
 /// Returns the findings about skills that repeat the descriptions of others among them, each with the position of its

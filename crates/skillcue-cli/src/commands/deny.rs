@@ -14,14 +14,15 @@ use crate::{Outcome, text};
 const AFTER: &str = "\
 Examples:
   skillcue deny weather          everything of a skill
-  skillcue deny acme:refunds     a remote skill
+  skillcue deny acme:refunds     a remote skill, also one of a signed catalog
   skillcue deny --server acme    all skills of a server
   skillcue deny                  the skillcue.toml of this project
   skillcue deny --all            everything
 
 It counts at once, for running programs, too; what was allowed for a session only ends with the session.
 A name means everything that was allowed under it, also of a skill that is gone; NAME@SOURCE, PLUGIN:NAME and what
-ends with #2 mean one skill. It exits with 1 if nothing of what was named was allowed.
+ends with #2 mean one skill. A skill of a catalog with `trust = \"signed\"` is refused, whatever it becomes, until it is
+allowed; a whole one is left out with `enabled = false` below its [[catalog]]. It exits with 1 if nothing of what was named was allowed.
 `skillcue allowed` lists what is left. With --json it prints what was taken back, as `skillcue allowed --json` does.";
 
 #[derive(Debug, clap::Args)]
@@ -53,13 +54,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if let Some(server) = &args.server {
         meant.push((server.clone(), DenyTarget::Server(server.clone())));
     }
+    let refused = refuse_signed(&meant, context)?;
     let is_meant = |consent: &Consent| args.all || meant.iter().any(|(_, meant)| meant.is(&consent.subject));
     let withdrawn = context.host()?.consent_store().withdraw(is_meant)?;
     let document: Vec<_> = withdrawn.iter().map(|consent| json(consent, false)).collect();
     let mut names: Vec<String> = withdrawn.iter().map(|consent| short(&consent.subject)).collect();
     names.dedup();
-    let said = (!names.is_empty()).then(|| format!("not allowed any more: {}", text::one_line(&names.join(", "))));
-    let in_vain = meant.iter().filter(|(_, meant)| !withdrawn.iter().any(|consent| meant.is(&consent.subject)));
+    let mut said: Vec<String> = Vec::new();
+    if !names.is_empty() {
+        said.push(format!("not allowed any more: {}", text::one_line(&names.join(", "))));
+    }
+    if !refused.is_empty() {
+        let names = text::one_line(&refused.iter().map(short).collect::<Vec<_>>().join(", "));
+        said.push(format!("denied: {names}; `skillcue allow` allows it again"));
+    }
+    let in_vain = meant.iter().filter(|(_, meant)| {
+        !withdrawn.iter().map(|consent| &consent.subject).chain(&refused).any(|subject| meant.is(subject))
+    });
     let in_vain: Vec<&str> = in_vain.map(|(word, _)| word.as_str()).collect();
     let outcome = context.report(Outcome::of(in_vain.is_empty()), &document, || Printout::default().remarks(said))?;
     if !in_vain.is_empty() {
@@ -67,6 +78,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.say(&format!("nothing was allowed to {names}; `skillcue allowed` lists what is"));
     }
     Ok(outcome)
+}
+
+/// Refuses the skills of signed catalogs that are meant by their names, and returns them. They may be loaded without
+/// consent, so that taking consent back would change nothing.
+#[cfg(feature = "fleet")]
+fn refuse_signed(meant: &[(String, DenyTarget)], context: &Context) -> Result<Vec<Subject>, CliError> {
+    let Some(catalogs) = context.host()?.catalogs()? else { return Ok(Vec::new()) };
+    let is_named = |target: &DenyTarget| matches!(target, DenyTarget::Remote { .. } | DenyTarget::Name(_));
+    let mut refused = Vec::new();
+    for remote in catalogs.remotes().iter().filter(|remote| remote.is_trusted()) {
+        for entry in remote.entries().iter() {
+            let Some(question) = catalogs.question(remote.label(), entry) else { continue };
+            if meant.iter().any(|(_, target)| is_named(target) && target.is(&question.subject)) {
+                context.host()?.consent_store().refuse(&question)?;
+                refused.push(question.subject);
+            }
+        }
+    }
+    Ok(refused)
+}
+
+#[cfg(not(feature = "fleet"))]
+fn refuse_signed(_: &[(String, DenyTarget)], _: &Context) -> Result<Vec<Subject>, CliError> {
+    Ok(Vec::new())
 }
 
 /// The meaning of a word that a person typed.

@@ -1,6 +1,7 @@
 //! `skillcue doctor`: the whole set-up on one page, and whether anything is wrong with it.
 
 mod clients;
+mod collisions;
 mod findings;
 mod machine;
 mod page;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use skillcue::catalog::Discovery;
 use skillcue::consent::{BROKEN_FILE_HINT, ConsentGate as _};
-use skillcue::format::Severity;
+use skillcue::format::{Code, Severity};
 use skillcue::{Catalog, Diagnostic, Skill, SkillRoot, Source};
 use skillcue_clients::settings::Connector;
 use skillcue_exec::Support;
@@ -25,6 +26,7 @@ use crate::clients::{ClientState, PartState, folders, launch, states, store};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
+use crate::policy::PolicySection;
 use crate::progress::ProgressIndicator;
 use clients::{OwnList, own_lists};
 use findings::{SkillCopies, copies};
@@ -35,14 +37,21 @@ Examples:
   skillcue doctor                what is there, what clients would show of it, what is wrong
   skillcue doctor -v             every finding, every place, every name
   skillcue doctor --strict       for CI: exits with 1 on warnings, too
+  skillcue doctor --collisions   pairs of skills that compete, and what tells them apart
+  skillcue doctor --collisions --eval messages.jsonl  by labelled messages, too
   skillcue doctor --json | jq '.diagnostics[] | select(.severity == \"error\")'
 
 It starts nothing and asks no server unless --online says so. It exits with 1 if there is an error: a skill
 that is not usable, a directory that was named and cannot be read, a setting that is not allowed.
 With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}], versions,
-config, roots, skills, shadowed, copies, clients, connections, servers, sandbox, programs, kept, records, registry}.";
+config, roots, skills, shadowed, copies, clients, connections, servers, sandbox, programs, kept, records, registry};
+with --collisions {skills, labelled, uses, pairs: [{skills, nearness, selects, triggers, shared, only, messages, uses,
+is_copy, clients, next}]}.";
 
-#[derive(Debug, clap::Args)]
+/// How near the texts of a competing pair are at least.
+const DEFAULT_NEARNESS: f32 = 0.45;
+
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Exit with 1 on warnings, too
@@ -51,6 +60,18 @@ pub(crate) struct Args {
     /// Ask the MCP servers, which may start programs
     #[arg(long)]
     online: bool,
+    /// List pairs of skills that compete, and nothing else
+    #[arg(long)]
+    collisions: bool,
+    /// Labelled messages that tell which skills are taken for others [default: the kept runs of `eval`]
+    #[arg(long, value_name = "FILE", requires = "collisions")]
+    eval: Option<PathBuf>,
+    /// Only pairs with this skill
+    #[arg(long, value_name = "NAME", requires = "collisions")]
+    skill: Option<String>,
+    /// How near the texts of a pair are at least, from 0 to 1
+    #[arg(long, value_name = "SHARE", requires = "collisions", default_value_t = DEFAULT_NEARNESS, value_parser = crate::turn::share::<f32>)]
+    min_nearness: f32,
 }
 
 /// The result of `doctor`.
@@ -73,6 +94,8 @@ struct Checkup {
     kept: Vec<StoredFiles>,
     records: ConsentCounts,
     registry: Vec<registry::RegistryCheck>,
+    /// The organisation's policy.
+    policy: PolicySection,
 }
 
 #[derive(Debug, Serialize)]
@@ -136,10 +159,24 @@ struct ConsentCounts {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    if args.collisions {
+        return collisions::run(args, context);
+    }
     let checkup = examine(args, context)?;
     let counts = |found: &Diagnostic| found.is_error() || (args.strict && found.severity == Severity::Warning);
     let outcome = Outcome::of(!checkup.diagnostics.iter().any(counts));
     context.report(outcome, &checkup, || page::page(&checkup, context, args.strict))
+}
+
+/// Returns the document that `doctor --json` prints, without asking a server.
+pub(super) fn json(context: &Context) -> Result<Vec<u8>, CliError> {
+    Ok(serde_json::to_vec(&examine(&Args::default(), context)?)?)
+}
+
+/// Returns the document that `doctor --collisions --json` prints.
+pub(super) fn collisions_json(context: &Context) -> Result<Vec<u8>, CliError> {
+    let args = Args { collisions: true, min_nearness: DEFAULT_NEARNESS, ..Args::default() };
+    Ok(serde_json::to_vec(&collisions::document(&args, context)?)?)
 }
 
 fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
@@ -148,7 +185,11 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let mut found: Vec<Diagnostic> = settings.notices.iter().map(hints::advised).collect();
     found.extend(settings.diagnostics.iter().map(hints::advised));
     let catalog = if args.online { context.skills()? } else { context.local_skills()? }.catalog();
-    found.extend(catalog.diagnostics().iter().map(hints::advised));
+    found.extend(catalog.diagnostics().iter().map(|about| {
+        let advised = hints::advised(about);
+        // Elsewhere the work goes on; a check-up fails.
+        if about.code == Code::PolicyMissing { advised.with_severity(Severity::Error) } else { advised }
+    }));
     let copies = copies(&catalog);
     found.extend(copies.iter().filter_map(SkillCopies::finding));
     let servers = servers(context, &mut found)?;
@@ -178,6 +219,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
         kept: kept(environment),
         records,
         registry,
+        policy: PolicySection::of(&catalog),
     })
 }
 
@@ -288,6 +330,9 @@ fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Checked
         let help = "`skillcue mcp inspect NAME` says more about a server";
         found.push(Diagnostic::named("mcp_server", Severity::Warning, problem.message).with_help(help));
     }
+    found.extend(context.host()?.catalog_problems()?.iter().cloned());
+    #[cfg(feature = "fleet")]
+    found.extend(context.host()?.catalogs()?.map(skillcue_fleet::Catalogs::diagnostics).unwrap_or_default());
     let server = |status: ServerStatus| CheckedServer {
         name: status.label,
         identity: status.identity,

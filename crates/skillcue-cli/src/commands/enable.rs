@@ -47,7 +47,14 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
             return Err(CliError::failure("not_installed", format!("{name:?} is not installed in the project"))
                 .help("a project's registry has a say in what is installed there; leave out --project"));
         }
+        if let Some(skill) = catalog.get(name).filter(|skill| !on && skill.is_required()) {
+            let message = format!("{:?} cannot be disabled: the organisation's policy requires it", skill.name());
+            return Err(CliError::failure("policy", message).help("ask the owner of the policy"));
+        }
         match skillcue::catalog::usable(&catalog, name) {
+            // What is off already may stay so, or go back to its default.
+            Err(Error::Refused { .. }) if !on || args.reset => {}
+            Err(error @ Error::Refused { .. }) => return Err(error.into()),
             Ok(_) | Err(Error::Disabled { .. } | Error::Unavailable { .. }) => {}
             // A skill that is gone can still be reset.
             Err(_) if plugin || args.reset => {}

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -33,6 +33,10 @@ const MAX_INPUT: u64 = 32 << 20;
 
 /// Most of the lines of a message in which paths are looked for.
 const MAX_LINES: usize = 200;
+
+/// Up to so many skills of catalogs are read, from this machine's disk, before an answer: each takes 33 µs of a core to
+/// verify and index (BENCHMARKS.md, "Catalogs"), and a hook has 15 ms for everything.
+const MAX_CATALOG: usize = 200;
 
 /// Up to so many skills have their bodies read before an answer that ranks by them.
 const MAX_INDEXED_FIRST: usize = 1_000;
@@ -120,15 +124,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         HookEvent::Compaction | HookEvent::Other => false,
     };
     let nested = if answers && !context.isolated()? { nested(&input.event, &host) } else { Vec::new() };
+    // A model without a tool that loads them could not use the skills of a catalog, which have no files here.
+    let catalogs = if answers && args.mcp { host.kept_catalogs(MAX_CATALOG)? } else { Vec::new() };
     let skills = host.local_skills_with(|builder| {
         // Where no skill is looked at, none is looked for.
         let builder = if answers { builder.roots(nested) } else { skillcue::Skillcue::builder() };
+        let builder = catalogs.into_iter().fold(builder, skillcue::Builder::remote);
         shape_with(builder, config, adapter, &options)
     })?;
     let is_large = skills.catalog().len() > MAX_INDEXED_FIRST;
-    if matches!(input.event, HookEvent::Prompt(_)) && !is_large {
-        skills.index_bodies();
-    }
+    let waits = matches!(input.event, HookEvent::Prompt(_)) && !is_large;
+    let is_read = !waits || read_bodies(&skills, deadline::time_for_hook() / 2);
     // Locked as late as possible: other processes may wait for it.
     let locked = sessions(&host).zip(input.session.as_deref()).map(|(all, id)| all.lock(adapter.client, id));
     let locked = match locked {
@@ -162,10 +168,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             locked.as_ref(),
         );
     }
-    if is_large && answers && !skills.has_indexed_bodies() {
+    if !is_read || is_large && answers && !skills.has_indexed_bodies() {
         start(&later);
     }
     Ok(Outcome::Done)
+}
+
+/// Reads the bodies of all skills, and waits for it no longer than `most`. Returns whether it is done: if not, names,
+/// descriptions and triggers decide about this message.
+fn read_bodies(skills: &skillcue::Skillcue, most: Duration) -> bool {
+    let Ok(reader) = skills.index_bodies_in_background() else { return false };
+    let (done, wait) = mpsc::channel();
+    let watch = move || drop(reader.join().map(|_| done.send(())));
+    std::thread::Builder::new().spawn(watch).is_ok() && wait.recv_timeout(most).is_ok()
 }
 
 /// Returns the command that reads the bodies of all skills for later calls: this process has no time for many of them.
@@ -292,5 +307,28 @@ fn explain(context: &Context, input: &HookInput, decision: &HookDecision) {
             say(&format!("{event}: {length}, because {}", decision.why));
         }
         None => say(&format!("{event}: nothing, because {}", decision.why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_descriptions_decide_where_bodies_take_too_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let body = (0..5_000).map(|number| format!("word{number}")).collect::<Vec<_>>().join(" ");
+        for number in 0..50 {
+            let skill = dir.path().join(format!("topic-{number}"));
+            std::fs::create_dir(&skill).unwrap();
+            let text =
+                format!("---\nname: topic-{number}\ndescription: Explains topic{number} to beginners.\n---\n{body}");
+            std::fs::write(skill.join("SKILL.md"), text).unwrap();
+        }
+        let skills = skillcue::Skillcue::builder().skills_dir(dir.path()).mode(Mode::Hybrid).build().unwrap();
+        assert!(!read_bodies(&skills, Duration::ZERO), "fifty bodies are not read at once");
+        let found = skills.select(&"Explain topic7 to beginners".into());
+        assert_eq!(found.hits[0].name, "topic-7");
+        assert!(read_bodies(&skills, Duration::from_mins(10)), "nothing is left to read, or another thread reads it");
     }
 }

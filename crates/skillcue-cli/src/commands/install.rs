@@ -34,20 +34,21 @@ Examples:
   skillcue install anthropics/skills --skill pdf      one of a repository on GitHub
   skillcue install https://example.org/skills.git@v2  a tag, a branch or a commit
   skillcue install skills.zip --enable                an archive: .zip, .skill, .tar.gz
+  skillcue install oci://ghcr.io/acme/skills/pdf:1    an artifact in an OCI registry
   skillcue install ./pdf --enable --link claude       and a link in ~/.claude/skills
   skillcue install acme/marketplace --plugin office   a plugin that a marketplace lists
   skillcue install                                    what skillcue.lock pins and is not there
 
-SOURCE is a directory, an archive, an address of git with @REF, or OWNER/REPO[/PATH][@REF] on GitHub. What is
-installed is checked, audited, and off until you enable it. On a terminal you are asked which skills of
-several; otherwise all of them are installed.
+SOURCE is a directory, an archive, an address of git with @REF, OWNER/REPO[/PATH][@REF] on GitHub, or
+oci://HOST/REPOSITORY[:TAG][@sha256:DIGEST]. What is installed is checked, audited, and off until you enable
+it. On a terminal you are asked which skills of several; otherwise all of them are installed.
 With --json it prints {origin, commit, installed: [{name, kind, version, commit, digest, enabled, unchanged,
 replaced, permissions, findings}], skipped: [{name, reason}], links: [{name, client, path, changed, copied}]}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
-    /// A directory, an archive, an address of git, or OWNER/REPO on GitHub
+    #[arg(help = "A directory, an archive, an address of git, OWNER/REPO on GitHub, or oci://HOST/REPOSITORY:TAG")]
     source: Option<String>,
     /// Only this skill; may be given several times
     #[arg(long, value_name = "NAME", conflicts_with_all = ["all", "plugin"])]
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let origin = canonical(InstallOrigin::parse(source, cwd)?);
     let written = recorded_origin(&origin, registry);
     let staging = registry.begin()?;
-    let fetcher = Fetcher::new(context)?;
+    let fetcher = Fetcher::new(context, args.registry)?;
     let fetched = fetcher.fetch(&origin, staging.dir())?;
     let found = survey_of(staging.dir(), &origin);
     for problem in &found.problems {
@@ -126,7 +127,7 @@ fn canonical(origin: InstallOrigin) -> InstallOrigin {
     match origin {
         InstallOrigin::Directory { path } => InstallOrigin::Directory { path: real(path) },
         InstallOrigin::Archive { path } => InstallOrigin::Archive { path: real(path) },
-        git @ InstallOrigin::Git { .. } => git,
+        elsewhere @ (InstallOrigin::Git { .. } | InstallOrigin::Oci(_)) => elsewhere,
     }
 }
 
@@ -158,7 +159,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
             Printout::of_remark(format!("everything that {lock} pins is there"))
         });
     }
-    let fetcher = Fetcher::new(context)?;
+    let fetcher = Fetcher::new(context, args.registry)?;
     let mut reports = Vec::new();
     // What has one origin and commit is fetched once.
     missing.sort_by(|a, b| (&a.origin, &a.commit, &a.name).cmp(&(&b.origin, &b.commit, &b.name)));
@@ -186,6 +187,11 @@ fn pinned(missing: &MissingItem, registry: &Registry) -> Result<InstallOrigin, C
     if let (InstallOrigin::Git { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
         *reference = Some(commit.clone());
     }
+    if let (InstallOrigin::Oci(reference), Some(commit)) = (&mut origin, &missing.commit)
+        && let Ok(manifest) = commit.parse()
+    {
+        *reference = reference.at(manifest);
+    }
     Ok(origin)
 }
 
@@ -206,6 +212,7 @@ fn install(
     options.replace = args.replace;
     options.allow_findings = args.allow_findings;
     options.auditor = &audit;
+    options.policy = Some(context.host()?.policy()?);
     let installed = registry.install(staging, chosen, &options);
     drop(progress);
     if let Err(RegistryError::Findings { found }) = &installed {

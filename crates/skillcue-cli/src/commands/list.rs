@@ -21,7 +21,8 @@ Examples:
 
 With --json it prints an array of {name, description, brief_description, version, source, plugin,
 dir, path, enabled, types, allowed_tools, model, disable_model_invocation, tokens}; `tokens` is
-what the body costs, estimated from the file's size. Skills that cannot be used are reported on
+what the body costs, estimated from the file's size. A skill that the organisation's policy closes
+has `refused`: {rule, reason, policy, help}. Skills that cannot be used are reported on
 stderr, and do not change the exit code.";
 
 #[derive(Debug, clap::Args)]
@@ -79,6 +80,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
+/// Returns the array that `list --json` prints.
+pub(super) fn json(skills: &[&Skill]) -> Vec<u8> {
+    let mut out = vec![b'['];
+    for (at, skill) in skills.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        skill_json::write(skill, &mut out);
+    }
+    out.push(b']');
+    out
+}
+
 /// Prints an array with one skill a line: `jq` reads it as a whole, `grep` and `head` line by line.
 fn print_json(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
     context.terminal.print_bytes(if skills.is_empty() { b"[" } else { b"[\n" })?;
@@ -106,7 +120,9 @@ fn print_table(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
     }
     let render = |_: usize, skill: &&Skill, out: &mut Vec<u8>| {
         let mut brief = text::one_line(&skill.make_manifest().brief());
-        if !skill.enabled() {
+        if skill.refusal().is_some() {
+            brief.insert_str(0, "(closed by policy) ");
+        } else if !skill.enabled() {
             brief.insert_str(0, "(disabled) ");
         }
         let brief = room.map_or_else(|| brief.as_str().into(), |room| text::cut(&brief, room));
@@ -136,9 +152,13 @@ fn source_of(skill: &Skill) -> Cow<'_, str> {
 /// Prints how many skills there are, and what to do next. On stderr: it is not part of the list.
 fn close(args: &Args, context: &Context, skills: &[&Skill], invalid: usize) -> Result<(), CliError> {
     let mut line = text::count(skills.len(), "skill");
-    let disabled = skills.iter().filter(|skill| !skill.enabled()).count();
+    let refused = skills.iter().filter(|skill| skill.refusal().is_some()).count();
+    let disabled = skills.iter().filter(|skill| !skill.enabled()).count() - refused;
     if disabled > 0 && !args.disabled {
         let _ = write!(line, ", {} disabled", text::thousands(disabled));
+    }
+    if refused > 0 {
+        let _ = write!(line, ", {} closed by policy", text::thousands(refused));
     }
     if invalid > 0 && !args.is_filtered() {
         let _ = write!(line, "; {} not usable", text::thousands(invalid));

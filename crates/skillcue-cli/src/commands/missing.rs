@@ -37,6 +37,20 @@ pub(crate) mod bench {
     }
 }
 
+/// The commands of catalogs on object stores.
+#[cfg(not(feature = "fleet"))]
+pub(crate) mod fleet {
+    pub(crate) use super::Args;
+    use crate::Outcome;
+    use crate::context::Context;
+    use crate::error::CliError;
+
+    pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
+        Err(CliError::failure("no_fleet", "this program was built without catalogs on object stores")
+            .help("build one with them: `cargo install --path crates/skillcue-cli --features fleet`"))
+    }
+}
+
 /// The sentence model.
 #[cfg(not(feature = "semantic"))]
 pub(crate) mod model {
@@ -48,5 +62,19 @@ pub(crate) mod model {
 
     pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
         Err(CliError::failure("no_semantic", "this program was built without the sentence model").help(WITH_SEMANTIC))
+    }
+}
+
+/// OCI registries.
+#[cfg(not(feature = "oci"))]
+pub(crate) mod push {
+    pub(crate) use super::Args;
+    use crate::Outcome;
+    use crate::context::Context;
+    use crate::error::CliError;
+    use crate::hints::WITH_OCI;
+
+    pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
+        Err(CliError::failure("no_oci", "this program was built without OCI registries").help(WITH_OCI))
     }
 }

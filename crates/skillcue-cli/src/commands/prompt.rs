@@ -1,6 +1,7 @@
 //! `skillcue prompt`: the static section that lists every skill.
 
 use serde::Serialize;
+use skillcue::disclose::SkillList;
 use skillcue::{Counter, Policy, Tokens};
 
 use crate::cli::words;
@@ -32,12 +33,20 @@ pub(crate) struct Args {
     counter: Option<Counter>,
 }
 
+/// The result of `prompt`.
 #[derive(Serialize)]
-struct PromptJson<'p> {
+pub(super) struct PromptJson<'p> {
     text: &'p str,
     tokens: Tokens,
     shortened: &'p [String],
     omitted: &'p [String],
+}
+
+impl<'p> PromptJson<'p> {
+    pub(super) fn of(section: &'p SkillList) -> PromptJson<'p> {
+        let SkillList { text, tokens, shortened, omitted, .. } = section;
+        PromptJson { text, tokens: *tokens, shortened, omitted }
+    }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -48,8 +57,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.shape_skills(move |builder| builder.disclosure(config.clone()));
     let section = context.skills()?.prompt();
     context.print_diagnostics();
-    let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);
-    let document = PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted };
+    let document = PromptJson::of(&section);
+    let (shortened, omitted) = (document.shortened, document.omitted);
     let listed = context.skills()?.census().visible;
     context.report(Outcome::Done, &document, || {
         let mut line = format!("{} · {}", text::count(listed, "skill"), text::count(section.tokens.0, "token"));

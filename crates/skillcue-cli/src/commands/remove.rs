@@ -45,6 +45,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if args.trash {
         return trash(registry, context);
     }
+    let policy = context.host()?.policy()?;
+    let is_required = |name: &&String| policy.required().any(|required| required.name == **name);
+    if let Some(name) = args.names.iter().filter(|_| !args.undo).find(is_required) {
+        let message = format!("{name:?} cannot be removed: the organisation's policy requires it");
+        return Err(CliError::failure("policy", message).help("ask the owner of the policy"));
+    }
     let (moved, said) = if !args.undo {
         (registry.remove(&args.names, now)?, "removed")
     } else if args.names.is_empty() {

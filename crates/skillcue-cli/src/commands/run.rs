@@ -62,7 +62,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let catalog = skills.catalog();
     let skill = skillcue::catalog::usable(&catalog, &args.name)?;
     if let Some(server) = skill.server() {
-        let message = format!("{:?} is served by the MCP server {server:?}: its scripts do not run here", args.name);
+        let of = match skill.source() {
+            skillcue::Source::Catalog => "in the catalog",
+            _ => "served by the MCP server",
+        };
+        let message = format!("{:?} is {of} {server:?}: its scripts do not run here", args.name);
         return Err(CliError::failure("remote", message).help("install the skill on this machine to run them"));
     }
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillcue::Error::from)?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use skillcue::catalog::{FileListing, ListedFile, Location, SkillDir};
 use skillcue::format::{FileKind, Triggers};
-use skillcue::{Diagnostic, Skill, Source};
+use skillcue::{Catalog, Diagnostic, Skill, Skillcue, Source};
 use skillcue_format::{MAX_FILE, Node, split};
 
 use crate::commands::files;
@@ -55,27 +55,53 @@ struct PlaceJson {
     same_body: Option<bool>,
 }
 
+/// Returns the document that `show --json` prints.
+pub(super) fn json(name: &str, skills: &Skillcue) -> Result<Vec<u8>, CliError> {
+    let listing = skills.files(name)?;
+    let catalog = skills.catalog();
+    let skill = existing(name, &catalog)?;
+    let (places, paths, diagnostics) = (places(skill), SkillPaths::of(skill), findings(skill, &catalog));
+    Ok(serde_json::to_vec(&ShowJson::of(skill, &paths, &listing, &diagnostics, &places))?)
+}
+
+impl<'s> ShowJson<'s> {
+    fn of(
+        skill: &'s Skill,
+        paths: &'s SkillPaths,
+        listing: &'s FileListing,
+        diagnostics: &'s [&'s Diagnostic],
+        places: &'s [PlaceJson],
+    ) -> ShowJson<'s> {
+        ShowJson {
+            skill: SkillJson::of(skill, skill.manifest(), paths),
+            triggers: skill.manifest().triggers(),
+            raw: skill.raw(),
+            files: &listing.files,
+            diagnostics,
+            places,
+        }
+    }
+}
+
+fn existing<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c Skill, CliError> {
+    catalog.get(name).ok_or_else(|| CliError::failure("not_found", format!("no skill is called {name:?}")))
+}
+
+/// Returns the findings about a skill's files.
+fn findings<'c>(skill: &Skill, catalog: &'c Catalog) -> Vec<&'c Diagnostic> {
+    let dir = skill.dir();
+    let about = |found: &&Diagnostic| found.path.as_ref().is_some_and(|path| path.starts_with(&dir));
+    catalog.diagnostics().iter().filter(about).collect()
+}
+
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     // Says why, if there is no such skill or it cannot be used.
     let listing = skills.files(&args.name)?;
     let catalog = skills.catalog();
-    let Some(skill) = catalog.get(&args.name) else {
-        return Err(CliError::failure("not_found", format!("no skill is called {:?}", args.name)));
-    };
-    let places = places(skill);
-    let dir = skill.dir();
-    let about = |found: &&Diagnostic| found.path.as_ref().is_some_and(|path| path.starts_with(&dir));
-    let diagnostics: Vec<&Diagnostic> = catalog.diagnostics().iter().filter(about).collect();
-    let paths = SkillPaths::of(skill);
-    let document = ShowJson {
-        skill: SkillJson::of(skill, skill.manifest(), &paths),
-        triggers: skill.manifest().triggers(),
-        raw: skill.raw(),
-        files: &listing.files,
-        diagnostics: &diagnostics,
-        places: &places,
-    };
+    let skill = existing(&args.name, &catalog)?;
+    let (places, paths, diagnostics) = (places(skill), SkillPaths::of(skill), findings(skill, &catalog));
+    let document = ShowJson::of(skill, &paths, &listing, &diagnostics, &places);
     context.report(Outcome::Done, &document, || {
         let hides: Vec<&Skill> =
             catalog.named(skill.name()).filter(|_| !skill.shadowed()).filter(|it| it.shadowed()).collect();
@@ -123,6 +149,8 @@ fn describe(context: &Context, skill: &Skill, listing: &FileListing, places: &[P
     let columns = context.terminal.width().unwrap_or(100).min(100);
     let mut out = String::new();
     let state = match (skill.enabled(), skill.available()) {
+        _ if skill.refusal().is_some() => paint(style::BAD, "closed by policy"),
+        (true, _) if skill.is_required() => paint(style::GOOD, "required by policy"),
         (false, _) => paint(style::WARNING, "disabled"),
         (true, false) => paint(style::WARNING, "unavailable"),
         (true, true) => paint(style::GOOD, "enabled"),
@@ -139,6 +167,10 @@ fn describe(context: &Context, skill: &Skill, listing: &FileListing, places: &[P
     out.push('\n');
 
     let mut fields = FieldTable { out, columns };
+    if let Some(refusal) = skill.refusal() {
+        fields.put("closed", Some(&text::one_line(&format!("{} ({})", refusal.reason, refusal.rule))));
+        fields.put("policy", Some(&text::one_line(&format!("{}; {}", refusal.policy, refusal.help))));
+    }
     fields.put("version", manifest.version());
     fields.put("license", manifest.license());
     fields.put("needs", manifest.compatibility());

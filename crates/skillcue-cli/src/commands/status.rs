@@ -13,6 +13,7 @@ use skillcue_registry::InstallableKind;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::policy::PolicySection;
 use crate::report::Printout;
 use crate::terminal::{paint, style, warning};
 use crate::{Outcome, text};
@@ -23,14 +24,20 @@ Examples:
 
 With --json it prints {skills: {total, enabled, by_source}, installed: [{name, kind, source, origin, at, commit,
 version, digest, enabled, missing, skills}], servers: [{name, identity, skills, fetched,
-stale, failure}], allowed: as `skillcue allowed --json` prints it, sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
+stale, failure}], catalogs: as `skillcue catalog status --json` prints them, allowed: as `skillcue allowed --json` prints it, sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}, policy: {files: [{origin, name, rules,
+broken}], refused: [{name, rule, reason, policy, help}], missing: [text]}}. The exit code is 1 if a skill that
+the organisation's policy requires is missing, or the policy cannot be used.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
+    for notice in &context.host()?.settings_despite_policy()?.notices {
+        context.warn(notice);
+    }
     let catalog = context.skills()?.catalog();
+    let policy = PolicySection::of(&catalog);
     let mut by_source: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut total, mut enabled) = (0, 0);
     for skill in catalog.skills() {
@@ -40,6 +47,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let host = context.servers()?;
     let servers = host.map(McpHost::status).unwrap_or_default();
+    let (catalog_rows, catalog_text) = catalogs(context)?;
     let allowed = crate::consent::rows(context)?;
     let sandbox = context.programs()?.launcher().support();
     let installed = installed(context)?;
@@ -50,9 +58,10 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let document = json!({
         "skills": {"total": total, "enabled": enabled, "by_source": by_source},
         "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
-        "servers": rows.collect::<Vec<_>>(),
+        "catalogs": catalog_rows, "servers": rows.collect::<Vec<_>>(),
         "allowed": allowed.iter().map(|(row, current)| crate::consent::json(row, *current)).collect::<Vec<_>>(),
         "sandbox": sandbox.as_ref().ok(),
+        "policy": policy,
     });
     let sources: Vec<String> =
         by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
@@ -61,8 +70,9 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         0 => "none".to_owned(),
         _ => format!("{}, {} enabled ({})", text::thousands(total), text::thousands(enabled), sources.join(", ")),
     };
-    context.report(Outcome::Done, &document, || {
+    context.report(Outcome::of(policy.is_met()), &document, || {
         let mut out = format!("{}  {counted}\n", paint(style::NAME, "Skills"));
+        out.push_str(&policy.text(context.verbose()));
         out.push_str(&heading("Installed", installed.is_empty().then_some("nothing")));
         for row in &installed {
             let _ = writeln!(out, "  {}", row.text);
@@ -83,6 +93,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             );
             let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
         }
+        out.push_str(&catalog_text);
         out.push_str(&heading("Allowed", allowed.is_empty().then_some("nothing")));
         out.push_str(&crate::consent::table(&allowed, "  ", context));
         let said = match &sandbox {
@@ -94,6 +105,19 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         let problems = host.map(McpHost::diagnostics).unwrap_or_default();
         Printout::from(out).remarks(problems.iter().map(|found| warning("mcp_server", &found.message, help)))
     })
+}
+
+/// Returns the status of the configured catalogs, for programs and for people.
+#[cfg(feature = "fleet")]
+fn catalogs(context: &Context) -> Result<(Vec<Value>, String), CliError> {
+    let status = context.host()?.catalogs()?.map(skillcue_fleet::Catalogs::status).unwrap_or_default();
+    let title = if status.is_empty() { String::new() } else { heading("Catalogs", None) };
+    Ok((super::catalog::status_rows(&status), title + &super::catalog::status_text(&status, "  ")))
+}
+
+#[cfg(not(feature = "fleet"))]
+fn catalogs(_: &Context) -> Result<(Vec<Value>, String), CliError> {
+    Ok(Default::default())
 }
 
 /// Returns the heading of the lines below it; or, without any, with one word for that.

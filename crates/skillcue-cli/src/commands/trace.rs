@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-use skillcue_agent::{Summary, TraceLine, list_traces, read_trace};
+use serde_json::{Value, json};
+use skillcue_agent::{SessionSum, Summary, TraceLine, list_traces, read_trace};
 
 use crate::agent::costs::{self, CostRow};
 use crate::agent::dirs::AgentDirs;
@@ -39,19 +39,31 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let files = files(args, context)?;
-    let (mut lines, mut problems): (Vec<TraceLine>, Vec<String>) = (Vec::new(), Vec::new());
-    for file in &files {
-        let traced = read_trace(file)?;
-        lines.extend(traced.lines);
-        let place = context.short_path(file);
-        problems.extend(traced.problems.iter().map(|problem| format!("{place}: {problem}")));
+/// The lines of some traces.
+struct TraceLines {
+    lines: Vec<TraceLine>,
+    problems: Vec<String>,
+}
+
+impl TraceLines {
+    fn read(args: &Args, context: &Context) -> Result<TraceLines, CliError> {
+        let mut read = TraceLines { lines: Vec::new(), problems: Vec::new() };
+        for file in files(args, context)? {
+            let traced = read_trace(&file)?;
+            read.lines.extend(traced.lines);
+            let place = context.short_path(&file);
+            read.problems.extend(traced.problems.iter().map(|problem| format!("{place}: {problem}")));
+        }
+        Ok(read)
     }
-    let summary = Summary::of(&lines);
-    // A file may have lines of several conversations.
-    let is_one = !args.all && summary.sessions.len() == 1;
-    let one = summary.sessions.first().filter(|_| is_one);
+}
+
+/// Returns the one conversation of a summary, unless all are asked for: a file may have lines of several.
+fn only_one<'s>(summary: &'s Summary, args: &Args) -> Option<&'s SessionSum> {
+    summary.sessions.first().filter(|_| !args.all && summary.sessions.len() == 1)
+}
+
+fn document(summary: &Summary, one: Option<&SessionSum>, problems: &[String]) -> Value {
     let mut document = json!({"total": summary.total, "saved": summary.total.saved, "problems": problems});
     if let Some(one) = one {
         document["session"] = json!(one.session);
@@ -59,6 +71,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     } else {
         document["sessions"] = json!(summary.sessions);
     }
+    document
+}
+
+/// Returns the document that `trace --json` prints about a conversation, with its requests, or about all.
+pub(super) fn json(session: Option<&str>, context: &Context) -> Result<Vec<u8>, CliError> {
+    let args = Args { what: session.map(str::to_owned), all: session.is_none() };
+    let TraceLines { mut lines, problems } = TraceLines::read(&args, context)?;
+    let summary = Summary::of(&lines);
+    let mut document = document(&summary, only_one(&summary, &args), &problems);
+    if session.is_some() {
+        // Costs, not words.
+        for line in &mut lines {
+            line.text = None;
+        }
+        document["requests"] = serde_json::to_value(lines)?;
+    }
+    Ok(serde_json::to_vec(&document)?)
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let TraceLines { lines, problems } = TraceLines::read(args, context)?;
+    let summary = Summary::of(&lines);
+    let one = only_one(&summary, args);
+    let document = document(&summary, one, &problems);
     context.report(Outcome::Done, &document, || {
         // Above the numbers, which do not have what could not be read.
         for problem in &problems {

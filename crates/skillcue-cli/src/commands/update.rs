@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use serde_json::json;
 use skillcue::Diagnostic;
+use skillcue::catalog::OrgPolicy;
 use skillcue_registry::{
     FileChangeKind, InstallOrigin, InstalledItem, PermissionChange, Registry, RegistryError, StagedItem, UpdateOptions,
     UpdatePlan,
@@ -76,7 +77,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.flush()?;
     }
     // One that must not be updated holds back none of the others.
-    news.retain(|plan| match held_back(plan, args) {
+    let policy = context.host()?.policy()?;
+    news.retain(|plan| match held_back(plan, args, policy) {
         Some(why) => {
             failed.push((plan.name.clone(), why));
             false
@@ -121,7 +123,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// Returns why an update is held back, unless an option allows it.
-fn held_back(plan: &UpdatePlan, args: &Args) -> Option<CliError> {
+fn held_back(plan: &UpdatePlan, args: &Args, policy: &OrgPolicy) -> Option<CliError> {
+    if let Some(refusal) = plan.policy_refusal(policy, args.registry.project) {
+        return Some(CliError::failure("policy", format!("the new version is {refusal}")).help(refusal.help));
+    }
     let high = plan.findings.iter().any(Diagnostic::is_error);
     if high && !args.allow_findings {
         return Some(
@@ -163,7 +168,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
     for (name, entry) in installed {
         by_origin.entry(entry.origin.clone()).or_default().push((name, entry));
     }
-    let fetcher = Fetcher::new(context)?;
+    let fetcher = Fetcher::new(context, args.registry)?;
     let (mut plans, mut failed) = (Vec::new(), Vec::new());
     for (origin, entries) in by_origin {
         let staging = registry.begin()?;

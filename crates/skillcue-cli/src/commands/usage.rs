@@ -5,15 +5,16 @@ mod page;
 mod period;
 
 use std::io::Write as _;
-use std::time::SystemTime;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::json;
 use skillcue_base::rfc3339_seconds;
 use skillcue_host::{Environment, LedgerSwitch};
 use skillcue_usage::{
-    ImportedSkill, Ledger, LedgerQuery, LedgerState, TranscriptImport, TranscriptKind, UsageGrouping, UsageReport,
-    import_transcripts,
+    ImportedSkill, KnownSkill, Ledger, LedgerQuery, LedgerState, TranscriptImport, TranscriptKind, UsageGrouping,
+    UsageReport, import_transcripts,
 };
 
 use crate::cli::words;
@@ -31,14 +32,16 @@ Examples:
   skillcue usage import                read the transcripts of Claude Code and Codex, too
   skillcue usage off                   record nothing from now on
 
-A skill that was shown is right if it was then loaded, or one of its files, scripts or tools was used; wrong if not. It was
-missed if a search found it and it was loaded, though it had not been shown. A body that is shown leaves nothing to load:
-until its skill gives a sign of use, it is unclear. Everything stays on this machine, and no text of messages is kept unless
+A skill that was shown is right if it was then loaded, or one of its files, scripts or tools was used. A body that was shown
+and not used is wrong; a name is an offer, and one that was not taken is neither right nor wrong. A skill was missed if a search
+found it and it was loaded, though it had not been shown. A body that is shown leaves nothing to load: until its skill gives a
+sign of use, it is unclear. A skill is dead if it was never shown in 14 days and 100 messages since its file was last changed.
+Everything stays on this machine, and no text of messages is kept unless
 `text = true` is below [usage] in your skillcue.toml.
-With --json it prints {recording, since, dropped, events, accuracy: {right, wrong, missed, unclear}, rate, skills: [{name, shown, named,
-bodies, tokens, loaded, read, run, declined, right, wrong, missed, unclear, rate, last, weeks}], weeks, clients, modes,
-versions: [{key, shown, loaded, tokens, right, wrong, missed, unclear, rate}], findings: {dead, stuck, silent, missed,
-confused: [{shown, used, times}]}, listed: [{skill, client, sessions}]}.";
+With --json it prints {recording, since, dropped, events, messages, accuracy: {right, wrong, offered, missed, unclear}, rate,
+skills: [{name, shown, named, bodies, tokens, loaded, read, run, declined, right, wrong, offered, missed, unclear, rate, last,
+weeks}], weeks, clients, modes, versions: [{key, shown, loaded, tokens, right, wrong, offered, missed, unclear, rate}], findings:
+{dead, untried, stuck, silent, missed, confused: [{shown, used, times}]}, listed: [{skill, client, sessions}]}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER), args_conflicts_with_subcommands = true)]
@@ -121,7 +124,7 @@ struct ListedJson<'r> {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.settings()?;
     match &args.command {
-        None => show(args, context),
+        None => show(args, context, None),
         Some(UsageCommand::On) => switch(true, context),
         Some(UsageCommand::Off) => switch(false, context),
         Some(UsageCommand::Purge { yes }) => purge(*yes, context),
@@ -137,22 +140,36 @@ fn ledger(context: &Context) -> Result<Ledger, CliError> {
     })
 }
 
-fn show(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+/// Returns the document that `usage --json` prints.
+pub(super) fn json(since: &str, context: &Context) -> Result<Vec<u8>, CliError> {
+    let since: Period = since.parse().map_err(|why: String| CliError::usage("usage", why))?;
+    let args = Args { command: None, since, skill: None, by: UsageGrouping::Week, project: false };
+    let mut document = Vec::new();
+    show(&args, context, Some(&mut document))?;
+    Ok(document)
+}
+
+/// Prints the report, or puts its document into `taken`.
+fn show(args: &Args, context: &Context, taken: Option<&mut Vec<u8>>) -> Result<Outcome, CliError> {
     let ledger = ledger(context)?;
     let switch = context.host()?.ledger_switch()?;
     let state = ledger.state()?;
     let since = args.since.start(SystemTime::now());
     let project = args.project.then(|| context.host().map(skillcue_host::Host::project_name)).transpose()?;
-    let events = ledger.events(&LedgerQuery { since, project, ..LedgerQuery::default() })?;
-    let known = names(context)?;
-    let mut report = UsageReport::of(&events, &known);
-    if let Some(name) = &args.skill {
-        let has_events = report.skills.iter().any(|skill| skill.name == *name);
-        if !has_events && !known.contains(name) {
-            context.local_skills()?.check_known(name)?;
+    let query = LedgerQuery { since, project, ..LedgerQuery::default() };
+    let (events, messages) = (ledger.events(&query)?, ledger.messages(&query)?);
+    let known = known(context)?;
+    let now = SystemTime::now();
+    let report = match &args.skill {
+        None => UsageReport::with_messages(&events, &known, &messages, now),
+        Some(name) => {
+            let has_events = events.iter().any(|event| event.skill == *name);
+            if !has_events && !known.iter().any(|skill| skill.name == *name) {
+                context.local_skills()?.check_known(name)?;
+            }
+            UsageReport::of_skill(name, &events, &known, &messages, now)
         }
-        report.keep_only(name);
-    }
+    };
     let listings = ledger.listings()?;
     let listed = listings.iter().filter(|(skill, ..)| args.skill.as_ref().is_none_or(|name| name == skill));
     let document = UsageJson {
@@ -162,25 +179,38 @@ fn show(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         report: &report,
         listed: listed.map(|(skill, client, sessions)| ListedJson { skill, client, sessions: *sessions }).collect(),
     };
+    if let Some(taken) = taken {
+        *taken = serde_json::to_vec(&document)?;
+        return Ok(Outcome::Done);
+    }
     context.report(Outcome::Done, &document, || {
         // Elsewhere than on a terminal, a finding is one line.
         let columns = context.terminal.width().unwrap_or(10_000);
-        if report.events == 0 && args.skill.is_none() {
+        if report.events == 0 && report.messages == 0 && args.skill.is_none() {
             return empty(switch, state, args).remarks(off(switch));
         }
         let page = page::page(&report, args.by, args.skill.as_deref(), &listings, columns);
         let lost = state.map_or(0, |state| state.dropped);
         let lost = (lost > 0).then(|| format!("{} could not be recorded", text::count(lost, "event")));
-        let period = format!("{}, {}", args.since, text::count(report.events as u64, "event"));
+        let (events, messages) = (report.events as u64, report.messages);
+        let period = format!("{}, {}, {}", args.since, text::count(messages, "message"), text::count(events, "event"));
         Printout::from(page).dim(period).remarks(lost.into_iter().chain(off(switch)))
     })
 }
 
-/// Returns the names of the skills that models may see. Bundled ones show what skills are, and may rest.
-fn names(context: &Context) -> Result<Vec<String>, CliError> {
+/// Returns the skills that models may see, and since when each is as it is: a changed description gets a new chance. Bundled
+/// ones show what skills are, and may rest.
+fn known(context: &Context) -> Result<Vec<KnownSkill>, CliError> {
     let catalog = context.local_skills()?.catalog();
     let counts = |skill: &&skillcue::Skill| skill.is_for_models() && skill.source() != skillcue::Source::Bundled;
-    Ok(catalog.skills().filter(counts).map(|skill| skill.name().to_owned()).collect())
+    let known = |skill: &skillcue::Skill| {
+        // The time of the last change as the file system keeps it: no archive or copy can set it back.
+        let metadata = skill.dir().join(skill.file().name()).symlink_metadata().ok();
+        let seconds = metadata.and_then(|metadata| u64::try_from(metadata.ctime()).ok());
+        let since = seconds.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+        KnownSkill { name: skill.name().to_owned(), since }
+    };
+    Ok(catalog.skills().filter(counts).map(known).collect())
 }
 
 /// Returns what to say where there is nothing to add up.
@@ -257,7 +287,7 @@ fn export(with_text: bool, since: &Period, context: &Context) -> Result<Outcome,
 
 fn import(agent: Option<TranscriptKind>, context: &Context) -> Result<Outcome, CliError> {
     let ledger = ledger(context)?;
-    let known = names(context)?;
+    let known: Vec<String> = known(context)?.into_iter().map(|skill| skill.name).collect();
     let home = context.environment()?.home.clone().ok_or_else(|| {
         CliError::failure("no_directory", "there is no home directory to look for transcripts in").help("set HOME")
     })?;

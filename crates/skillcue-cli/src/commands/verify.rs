@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use skillcue::Source;
 use skillcue_registry::{DriftKind, InstallStatus, Registry, VerifiedItem};
 
 use crate::context::Context;
@@ -19,8 +20,9 @@ Examples:
   skillcue verify --project  what is installed in the project; for CI
 
 Exit code 1 if something is not as it was installed.
-With --json it prints {valid, verified: [{name, kind, standing, drift: [{path, what}]}]}; `standing` is locked,
-unlocked, absent or stray, `what` is changed, missing, added, mode or link.";
+With --json it prints {valid, verified: [{name, kind, standing, drift: [{path, what}], project}]}; `standing` is
+locked, unlocked, absent or stray, `what` is changed, missing, added, mode or link, `project` is true if it is
+installed in the project.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -31,28 +33,50 @@ pub(crate) struct Args {
     registry: RegistryArgs,
 }
 
+/// Returns the document that `verify --json` prints about everything that is installed.
+pub(super) fn json(context: &Context) -> Result<Vec<u8>, CliError> {
+    let mut verified = Vec::new();
+    for (registry, source) in context.registries()?.present() {
+        verified.extend(registry.verify_all()?.into_iter().map(|item| (item, source == Source::Project)));
+    }
+    Ok(serde_json::to_vec(&document(&verified))?)
+}
+
+/// Returns items as JSON; those of the project's registry say so, because commands must be told whose they mean.
+fn document(verified: &[(VerifiedItem, bool)]) -> Value {
+    let row = |(item, is_project): &(VerifiedItem, bool)| {
+        let mut row = json!(item);
+        if *is_project && let Some(fields) = row.as_object_mut() {
+            fields.insert("project".to_owned(), true.into());
+        }
+        row
+    };
+    let valid = verified.iter().all(|(item, _)| item.is_clean());
+    json!({"valid": valid, "verified": verified.iter().map(row).collect::<Vec<_>>()})
+}
+
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registries = context.registries()?;
     // Without being told whose: everything that counts here.
-    let registries: Vec<&Registry> = if args.registry.project || !args.names.is_empty() {
-        vec![registry_of(registries, args.registry)?]
+    let registries: Vec<(&Registry, bool)> = if args.registry.project || !args.names.is_empty() {
+        vec![(registry_of(registries, args.registry)?, args.registry.project)]
     } else {
-        registries.present().map(|(registry, _)| registry).collect()
+        registries.present().map(|(registry, source)| (registry, source == Source::Project)).collect()
     };
     let mut verified = Vec::new();
-    for registry in registries {
+    for (registry, is_project) in registries {
         let progress = crate::progress::ProgressIndicator::spinner("comparing files");
         let found = if args.names.is_empty() { registry.verify_all() } else { registry.verify(&args.names) };
         drop(progress);
-        verified.extend(found?);
+        verified.extend(found?.into_iter().map(|item| (item, is_project)));
         for found in registry.state().diagnostics {
             context.warn(&found);
         }
     }
-    let valid = verified.iter().all(VerifiedItem::is_clean);
-    context.report(Outcome::of(valid), &json!({"valid": valid, "verified": verified}), || match &verified[..] {
+    let valid = verified.iter().all(|(item, _)| item.is_clean());
+    context.report(Outcome::of(valid), &document(&verified), || match &verified[..] {
         [] => Printout::of_remark("nothing is installed"),
-        verified => verified.iter().map(lines).collect::<String>().into(),
+        verified => verified.iter().map(|(item, _)| lines(item)).collect::<String>().into(),
     })
 }
 

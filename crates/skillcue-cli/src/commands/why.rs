@@ -3,7 +3,7 @@
 use serde::Serialize;
 use skillcue::disclose::DisclosedSkill;
 use skillcue::select::{Intent, Thresholds};
-use skillcue::{Decision, Explanation, Mode, Tier};
+use skillcue::{Decision, Disclosure, Explanation, Mode, Selection, Tier};
 
 use super::search::HitsJson;
 use crate::cli::words;
@@ -44,8 +44,9 @@ pub(crate) struct Args {
     turn: TurnArgs,
 }
 
+/// The result of `why`.
 #[derive(Serialize)]
-struct WhyJson<'w> {
+pub(super) struct WhyJson<'w> {
     #[serde(flatten)]
     hits: HitsJson<'w>,
     intent: Intent,
@@ -54,6 +55,19 @@ struct WhyJson<'w> {
     decisions: Vec<DecisionJson<'w>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skill: Option<&'w Explanation>,
+}
+
+impl<'w> WhyJson<'w> {
+    pub(super) fn of(found: &'w Selection, shown: &'w Disclosure, explanation: Option<&'w Explanation>) -> WhyJson<'w> {
+        WhyJson {
+            hits: HitsJson::of(found),
+            intent: found.intent,
+            tier: shown.tier,
+            thresholds: shown.thresholds,
+            decisions: shown.skills.iter().map(DecisionJson::of).collect(),
+            skill: explanation,
+        }
+    }
 }
 
 /// The decision about a skill in a turn with this message.
@@ -91,15 +105,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let shown = skills.disclose(args.turn.request(&message).mode(mode));
     let explanation = args.name.as_deref().map(|name| skills.explain(&request, name));
     context.print_diagnostics();
-    let hits = HitsJson::of(&found);
-    let document = WhyJson {
-        hits,
-        intent: found.intent,
-        tier: shown.tier,
-        thresholds: shown.thresholds,
-        decisions: shown.skills.iter().map(DecisionJson::of).collect(),
-        skill: explanation.as_ref(),
-    };
+    let document = WhyJson::of(&found, &shown, explanation.as_ref());
     context.report(Outcome::Done, &document, || {
         let columns = context.terminal.width().unwrap_or(100);
         match &explanation {

@@ -6,7 +6,7 @@ use skillcue_scripted::Reply;
 use crate::Sandbox;
 use crate::agent::Talk;
 use crate::far_server;
-use crate::mcp::Client;
+use crate::mcp::{Client, Web};
 use crate::sandbox::SETTINGS;
 
 /// Issue 15: `. is trusted as it is now` says nothing to a reader elsewhere, and the list printed `.`, too.
@@ -104,6 +104,16 @@ fn by_client(talk: &Talk, skill: &str, tool: &str, arguments: &Value) -> bool {
     client.ask("tools/call", &json!({"name": tool, "arguments": arguments})).to_string().contains(HAD)
 }
 
+/// Returns the answer of an MCP server without sessions to a client that has loaded the skill, and carries the handle.
+fn by_handle(talk: &Talk, skill: &str, tool: &str, arguments: &Value) -> bool {
+    let mut command = talk.sandbox.command(&["mcp", "--http", "0"]);
+    let web = Web::serve(command.env("PATH", "/usr/bin:/bin").env("SECRET", HAD), 256);
+    let loaded = web.call("load_skill", &json!({"skill_id": skill}));
+    let handle = loaded["result"]["_meta"]["skillcue/handle"].as_str().unwrap_or_default();
+    let arguments = json!({"skill_id": skill, "tool": tool, "arguments": arguments, "handle": handle});
+    web.call("call_skill_tool", &arguments).to_string().contains(HAD)
+}
+
 fn script() -> Value {
     json!({"skill_id": "theirs", "script": "scripts/tell.sh"})
 }
@@ -132,6 +142,7 @@ fn a_script_needs_consent_on_every_surface() {
                 run.stdout.contains(HAD)
             }),
             ("the MCP server", |talk| by_client(talk, "theirs", "run_skill_script", &script())),
+            ("the MCP server without sessions", |talk| by_handle(talk, "theirs", "run_skill_script", &script())),
             ("the agent", by_agent),
         ],
     }

@@ -222,6 +222,7 @@ fn for_programs() {
         "copies",
         "diagnostics",
         "kept",
+        "policy",
         "programs",
         "records",
         "registry",

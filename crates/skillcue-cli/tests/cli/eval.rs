@@ -305,7 +305,7 @@ fn two_evaluations_are_compared_message_by_message() {
     let cases = old.json()["cases"].clone();
     assert_eq!(cases.as_array().map(Vec::len), Some(6));
     let keys: Vec<&String> = cases[0].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["certainty", "first", "grade", "query", "right", "tokens"]);
+    assert_eq!(keys, ["certainty", "first", "grade", "query", "rank", "right", "selected", "tokens"]);
     assert_eq!(
         (&cases[0]["grade"], &cases[2]["grade"], &cases[2]["first"]),
         (&"body".into(), &"nothing".into(), &().into())

@@ -18,6 +18,8 @@ fn help() {
       search       Search for skills
       prompt       Print the section of a system prompt that lists the skills
       eval         Run labelled messages, and measure how well they are matched
+      tune         Propose better words for a skill, judged by labelled messages
+      studio       Open a page that shows what a model would get, and why
       usage        Show how skills were used: which earn their tokens, which never fire
       list         List every skill
       show         Show one skill: metadata, files, diagnostics
@@ -44,9 +46,13 @@ fn help() {
       deny         Take back what was allowed
       allowed      List what is allowed
       install      Install skills from a directory, an archive or git
+      publish      Publish skills to a catalog on an object store
+      pull         Ask the configured catalogs for newer generations
+      catalog      Look at catalogs on object stores: keys, signatures, retention
       enable       Switch skills on
       disable      Switch skills off
       update       Show new versions of installed skills, and install them
+      push         Push a skill to an OCI registry
       remove       Remove what was installed; can be undone
       verify       Compare what is installed with skillcue.lock
       link         Let other agents see installed skills, through links in their folders
@@ -129,6 +135,8 @@ fn help() {
         "search",
         "prompt",
         "eval",
+        "tune",
+        "doctor",
         "list",
         "show",
         "load",

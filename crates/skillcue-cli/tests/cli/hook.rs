@@ -73,7 +73,7 @@ fn the_body_is_shown_once_a_session() {
 fn the_bundled_skills_take_no_part() {
     let sandbox = Sandbox::new();
     assert_eq!(ask(&sandbox, "1", "Say bonjour to Alice"), "");
-    assert!(!sandbox.path("home/.local/share/skillcue").exists(), "they are not even unpacked");
+    assert!(!sandbox.path("home/.local/share/skillcue/bundled").exists(), "they are not even unpacked");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn filters() {
     exit 2
     --- stderr
     error: invalid value 'nowhere' for '--source <SOURCE>'
-      [possible values: inline, project, user, plugin, bundled, mcp]
+      [possible values: inline, project, user, plugin, catalog, bundled, mcp]
 
     For more information, try '--help'.
     ");

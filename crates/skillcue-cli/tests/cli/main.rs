@@ -16,6 +16,7 @@ mod agent_kept;
 mod agent_signals;
 #[cfg(feature = "engine")]
 mod call;
+mod collisions;
 mod completions;
 mod config;
 mod connect;
@@ -23,11 +24,15 @@ mod consent;
 mod context;
 mod doctor;
 mod eval;
+mod eval_history;
+#[cfg(feature = "agent")]
+mod eval_model;
 /// The server at the far end of a wire that the host's own tests use.
 #[path = "../../../skillcue-mcp/tests/host/fake.rs"]
 #[expect(dead_code, reason = "the host's tests use all of it")]
 mod far_server;
 mod files;
+mod fleet;
 mod global;
 mod hook;
 #[cfg(feature = "agent")]
@@ -40,6 +45,8 @@ mod mcp;
 mod model;
 mod new;
 mod pages;
+mod policy;
+mod policy_rules;
 mod prompt;
 mod read;
 mod registry;
@@ -49,8 +56,10 @@ mod search;
 mod show;
 mod start;
 mod status;
+mod studio;
 mod terminal;
 mod tools;
+mod tune;
 mod usage;
 mod validate;
 mod watch;

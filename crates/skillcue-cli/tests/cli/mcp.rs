@@ -189,12 +189,15 @@ fn a_script_runs_once_its_skill_is_loaded_in_the_session() {
 }
 
 /// A server over HTTP that ends when it is dropped, and where it listens.
-struct Web(Child, std::net::SocketAddr);
+pub(crate) struct Web(Child, std::net::SocketAddr);
 
 impl Web {
     /// Starts it with at most that many open files.
     fn start(sandbox: &Sandbox, open_files: u32, args: &[&str]) -> Web {
-        let server = sandbox.command(args);
+        Web::serve(&sandbox.command(args), open_files)
+    }
+
+    pub(crate) fn serve(server: &Command, open_files: u32) -> Web {
         let mut command = Command::new("/bin/sh");
         let limit = format!("ulimit -n {open_files} && exec \"$0\" \"$@\"");
         command.args(["-c", &limit]).arg(server.get_program()).args(server.get_args()).env_clear();
@@ -225,6 +228,22 @@ impl Web {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// Calls a tool by the protocol of 2026-07-28, which has no sessions, and returns the message that it is answered with.
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Value {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": tool,
+            "arguments": arguments,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        }});
+        let headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n");
+        let answer = self.post(&headers, &message);
+        serde_json::from_str(answer.lines().last().unwrap()).unwrap_or_else(|_| panic!("{answer}"))
     }
 
     fn health(&self) -> String {
@@ -261,13 +280,17 @@ fn half_open_connections_leave_health_its_place() {
     assert!(web.health().ends_with("ok"));
 }
 
-/// Without a session nothing stays loaded: the refusal gives advice that works. In a session the script runs.
+/// Without a session nothing stays loaded: the refusal gives advice that works, and the handle that a load gives runs the
+/// script, on every server that has the key. In a session the script runs by its name.
 #[test]
-fn scripts_over_http_need_a_session() {
+fn scripts_over_http_need_a_handle_or_a_session() {
     let sandbox = Sandbox::new();
     sandbox.write("work/skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nGreet.\n");
     sandbox.write("work/skills/greet/scripts/x.sh", "#!/bin/sh\necho ran\n");
-    let web = Web::start(&sandbox, 256, &["--isolated", "--skills-dir", "skills", "mcp", "--http", "0"]);
+    sandbox.write("work/key", "0123456789abcdef0123456789abcdef\n");
+    let served = ["--isolated", "--skills-dir", "skills", "mcp", "--http", "0", "--handle-key-file", "key"];
+    let [web, other] = [Web::start(&sandbox, 256, &served), Web::start(&sandbox, 256, &served)];
+    let alone = Web::start(&sandbox, 256, &served[..6]);
     let call = |name: &str, arguments: &Value, meta: bool| {
         let mut params = json!({"name": name, "arguments": arguments});
         if meta {
@@ -285,8 +308,22 @@ fn scripts_over_http_need_a_session() {
     let loaded = web.post(&modern("load_skill"), &call("load_skill", &load, true));
     assert!(loaded.contains("Greet."), "{loaded}");
     let refused = web.post(&modern("run_skill_script"), &call("run_skill_script", &run, true));
-    assert!(refused.contains("not_loaded") && refused.contains("begins with `initialize`"), "{refused}");
+    assert!(refused.contains("not_loaded") && refused.contains("Call load_skill"), "{refused}");
     assert!(!refused.contains("Load the skill first"), "{refused}");
+    let answer: Value = serde_json::from_str(loaded.lines().last().unwrap()).unwrap();
+    let handle = answer["result"]["_meta"]["skillcue/handle"].as_str().unwrap();
+    let run_generic = |more: &Value| {
+        let mut arguments = json!({"skill_id": "greet", "handle": handle});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call("call_skill_tool", &arguments, true)
+    };
+    let script = json!({"tool": "run_skill_script", "arguments": {"script": "scripts/x.sh"}});
+    let listed = other.post(&modern("call_skill_tool"), &run_generic(&json!({})));
+    assert!(listed.contains("run_skill_script"), "{listed}");
+    let ran = other.post(&modern("call_skill_tool"), &run_generic(&script));
+    assert!(ran.contains("exit_code=\\\"0\\\"") && ran.contains("ran"), "another replica runs it: {ran}");
+    let refused = alone.post(&modern("call_skill_tool"), &run_generic(&script));
+    assert!(refused.contains("not_loaded") && refused.contains("signed for another server"), "{refused}");
 
     let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
@@ -320,19 +357,19 @@ fn a_token_file_is_a_small_regular_file() {
     }
     assert_snapshot!(said, @r"
     error[usage]: --token-file large: it is larger than 4.0 KiB
-      help: name a file that holds the token and nothing else
+      help: name a file that holds the secret and nothing else
     error[usage]: --token-file bytes: it is not UTF-8
-      help: name a file that holds the token and nothing else
+      help: name a file that holds the secret and nothing else
     error[usage]: the token is empty, or has characters that no header may hold
       help: use letters, digits and signs, for example of `openssl rand -hex 32`
     error[usage]: --token-file dir: it is not a regular file
-      help: name a file that holds the token and nothing else
+      help: name a file that holds the secret and nothing else
     error[usage]: --token-file pipe: it is not a regular file
-      help: name a file that holds the token and nothing else
+      help: name a file that holds the secret and nothing else
     error[usage]: --token-file /dev/zero: it is not a regular file
-      help: name a file that holds the token and nothing else
+      help: name a file that holds the secret and nothing else
     error[usage]: --token-file gone: no such file or directory
-      help: name a file that holds the token and nothing else
+      help: name a file that holds the secret and nothing else
     ");
     // One that will do serves clients that have the token, and no others.
     sandbox.write("work/token", format!("{}\n", "x".repeat(4095)));
@@ -630,4 +667,45 @@ fn an_address_that_cannot_be_inspected_is_named() {
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.starts_with("error[usage]: the address \"ftp://far.example/x\" cannot be used: "), "{run}");
     assert!(!run.stderr.contains("inspected"), "{run}");
+}
+
+#[test]
+fn keys_of_handles_must_be_secrets() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/short", "secret\n");
+    let with = |file: &str| {
+        sandbox.run(&["--isolated", "--skills-dir", ".", "mcp", "--http", "127.0.0.1:0", "--handle-key-file", file])
+    };
+    assert_snapshot!(with("short").stderr, @"
+    error[usage]: --handle-key-file short: a secret has 6 characters, and needs at least 32
+      help: write one with `openssl rand -hex 32`
+    ");
+    assert_eq!(with("none").code, Some(2));
+}
+
+#[test]
+fn a_view_of_the_configuration_narrows_what_is_served() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("home/.agents/skills/sales-quote", "Writes quotes. Use for quotes.");
+    sandbox.skill("home/.agents/skills/payroll", "Pays people. Use for pay.");
+    sandbox.write("home/.config/skillcue/skillcue.toml", "[view.sales]\nskills = [\"sales-*\"]\n");
+    let mut server = Client::talk(&mut sandbox.command(&["mcp", "--view", "sales"]));
+    let listed = server.ask("prompts/list", &json!({})).to_string();
+    assert!(listed.contains("sales-quote") && !listed.contains("payroll"), "{listed}");
+    let refused = server.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": "payroll"}}));
+    assert!(refused.to_string().contains("not_found"), "{refused}");
+    drop(server);
+
+    let unknown = sandbox.run(&["mcp", "--view", "sale"]);
+    assert_snapshot!(unknown.stderr, @"
+    error[usage]: --view sale: there is no such view in skillcue.toml
+      help: there are: sales
+    ");
+    assert_eq!(unknown.code, Some(2));
+    // A checkout may not define views: another one of that name could only show more.
+    sandbox.write("work/skillcue.toml", "[view.sales]\nskills = [\"*\"]\n");
+    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    let mut server = Client::talk(&mut sandbox.command(&["mcp", "--view", "sales"]));
+    let listed = server.ask("prompts/list", &json!({})).to_string();
+    assert!(listed.contains("sales-quote") && !listed.contains("payroll"), "{listed}");
 }

@@ -29,7 +29,10 @@ pages! {
     a_skill_that_fires: "docs/guides/a-skill-that-fires.md",
     claude_code_and_codex: "docs/guides/claude-code-and-codex.md",
     which_skills_earn_their_tokens: "docs/guides/which-skills-earn-their-tokens.md",
+    #[cfg(feature = "fleet")]
+    fleet: "docs/fleet.md",
     running_safely: "docs/guides/running-safely.md",
+    studio: "docs/guides/studio.md",
     client_claude_code: "docs/clients/claude-code.md",
     client_codex: "docs/clients/codex.md",
     client_copilot: "docs/clients/copilot.md",
@@ -48,10 +51,13 @@ pages! {
     json: "docs/reference/json.md",
     matching: "docs/reference/matching.md",
     mcp: "docs/reference/mcp.md",
+    policy: "docs/reference/policy.md",
     running: "docs/reference/running.md",
+    servers: "docs/reference/servers.md",
     tools: "docs/reference/tools.md",
     #[cfg(feature = "engine")]
     toolsets: "docs/reference/toolsets.md",
+    tune: "docs/reference/tune.md",
     usage: "docs/reference/usage.md",
     validate: "docs/reference/validate.md",
 }

@@ -99,20 +99,21 @@ fn hooks_record_what_they_showed_and_what_was_done_with_it() {
     assert_eq!(work, "[TMP]/work");
     let run = sandbox.run(&["usage", "--json"]);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(report["accuracy"], json!({"right": 2, "wrong": 1, "missed": 0, "unclear": 0}));
-    assert_eq!(report["findings"]["dead"], json!(["origami"]));
+    assert_eq!(report["accuracy"], json!({"right": 2, "wrong": 1, "offered": 0, "missed": 0, "unclear": 0}));
+    assert_eq!(report["messages"], 4);
+    assert_eq!((&report["findings"]["dead"], &report["findings"]["untried"]), (&json!([]), &json!(["origami"])));
     // The body's heading has the path of this test's directory.
     let tokens = report["skills"][0]["tokens"].as_u64().unwrap();
     let page = sandbox.run(&["usage", "--by", "client"]).stdout.replace(&format!("{tokens:>6}"), "    NN");
     assert_snapshot!(page, @r#"
-    CLIENT       SHOWN  LOADED  RIGHT  WRONG  MISSED  UNCLEAR  TOKENS  ACCURACY
-    hook:claude      3       0      2      1       0        0      NN      67 %  █████████████░░░░░░░
+    CLIENT       SHOWN  LOADED  RIGHT  WRONG  MISSED  OFFERED  UNCLEAR  TOKENS  ACCURACY
+    hook:claude      3       0      2      1       0        0        0      NN      67 %  █████████████░░░░░░░
 
     SKILL      SHOWN  LOADED  USED  MISSED  DECLINED  TOKENS  RIGHT  BY WEEK
     pdf-forms      3       0     2       0         0      NN   67 %  █
 
     To look at
-      dead      origami: never shown; try a message that needs it: `skillcue why "MESSAGE" origami`; or `skillcue disable origami`
+      untried   origami: not shown yet, in 4 messages; nothing to do: a skill counts as dead after 14 days and 100 messages without being shown
     "#);
 }
 
@@ -129,12 +130,45 @@ fn the_server_records_what_a_model_searches_for_and_loads() {
     ] {
         server.ask("tools/call", &json!({"name": name, "arguments": arguments}));
     }
+    for path in ["pdf-forms/forms.md", "origami/SKILL.md", "pdf-forms/quokka.md"] {
+        server.ask("resources/read", &json!({"uri": format!("skill://{path}")}));
+    }
     server.end();
     let events = exported(&sandbox);
-    let expected = ["mcp missed pdf-forms", "mcp loaded pdf-forms", "mcp file_read pdf-forms", "mcp loaded origami"];
+    let expected = [
+        "mcp missed pdf-forms",
+        "mcp loaded pdf-forms",
+        "mcp file_read pdf-forms",
+        "mcp loaded origami",
+        "mcp file_read pdf-forms",
+        "mcp loaded origami",
+    ];
     assert_eq!(kinds(&events), expected);
-    let bytes = std::fs::read(sandbox.path("home/.local/share/skillcue/usage.db")).unwrap();
-    assert!(!bytes.windows(6).any(|window| window == b"quokka"));
+    assert!(!has_message(&sandbox));
+}
+
+/// Returns whether a word of the messages is in a file of the data directory.
+fn has_message(sandbox: &Sandbox) -> bool {
+    let has = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        let bytes = if path.is_file() { std::fs::read(path).unwrap() } else { Vec::new() };
+        bytes.windows(6).any(|window| window.eq_ignore_ascii_case(b"quokka"))
+    };
+    std::fs::read_dir(sandbox.path("home/.local/share/skillcue")).unwrap().any(has)
+}
+
+#[test]
+fn no_text_of_a_message_is_in_the_files_of_the_ledger() {
+    let sandbox = house();
+    for session in ["s1", "s2"] {
+        hook(&sandbox, &prompt(&sandbox, session));
+    }
+    // In the spool, and then in the database.
+    assert!(sandbox.path("home/.local/share/skillcue/usage.db-spool").exists());
+    assert!(!has_message(&sandbox));
+    assert!(!sandbox.run(&["usage", "export"]).stdout.contains("quokka"));
+    assert!(!sandbox.path("home/.local/share/skillcue/usage.db-spool").exists());
+    assert!(!has_message(&sandbox));
 }
 
 #[test]
@@ -175,11 +209,30 @@ fn text_is_kept_and_exported_only_if_it_is_asked_for() {
     assert!(sandbox.run(&["usage", "export", "--with-text"]).stdout.contains(MESSAGE));
     assert_eq!(sandbox.run(&["usage", "purge"]).code, Some(2));
     assert_eq!(sandbox.run(&["usage", "purge", "--yes"]).stderr, "removed 1 event\n");
-    for entry in std::fs::read_dir(sandbox.path("home/.local/share/skillcue")).unwrap() {
-        let path = entry.unwrap().path();
-        let bytes = if path.is_file() { std::fs::read(path).unwrap() } else { Vec::new() };
-        assert!(!bytes.windows(6).any(|window| window == b"quokka"));
+    assert!(!has_message(&sandbox));
+}
+
+#[test]
+fn tune_learns_from_messages_that_were_kept() {
+    let sandbox = house();
+    let run = sandbox.run(&["tune", "pdf-forms"]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[too_few_messages]: 0 labelled messages"), "{run}");
+    sandbox.write(crate::sandbox::SETTINGS, "[usage]\ntext = true\n");
+    let file = sandbox.path("home/.agents/skills/pdf-forms/forms.md");
+    for (at, task) in ["flatten", "lock", "print", "send", "copy", "open", "rename", "check"].into_iter().enumerate() {
+        let session = format!("s{at}");
+        let message = json!({"prompt": format!("{task} the pdf form number {at}")});
+        let mut sent = prompt(&sandbox, &session);
+        sent["prompt"] = message["prompt"].clone();
+        hook(&sandbox, &sent);
+        // What nothing was used for is no example.
+        if at != 7 {
+            hook(&sandbox, &tool(&sandbox, &session, "Read", &json!({"file_path": file})));
+        }
     }
+    let found = sandbox.run(&["tune", "pdf-forms", "--json"]).json();
+    let own = |half: &str| found["messages"][half].as_u64().unwrap();
+    assert_eq!((own("own_train") + own("own_unseen"), own("all")), (7, 7), "{found}");
 }
 
 #[test]
@@ -211,18 +264,20 @@ fn a_hook_answers_where_the_ledger_cannot_be_written() {
 #[test]
 fn feedback_is_off_unless_it_is_switched_on_and_is_seen_in_why() {
     let sandbox = house();
-    let file = sandbox.path("home/.agents/skills/pdf-forms/forms.md");
     for session in 0..9 {
-        hook(&sandbox, &prompt(&sandbox, &format!("s{session}")));
+        let by_name = sandbox.command(&["hook", "claude", "--style", "name"]);
+        hook_by(by_name, &sandbox, &prompt(&sandbox, &format!("s{session}")));
     }
-    // One sign of use: from then on, a body that is not used was shown in vain.
-    hook(&sandbox, &tool(&sandbox, "s0", "Read", &json!({"file_path": file})));
     let why = |sandbox: &Sandbox| sandbox.run(&["why", MESSAGE, "pdf-forms"]).stdout;
     let before = why(&sandbox);
     assert!(!before.contains("in this project"), "{before}");
     sandbox.write(crate::sandbox::SETTINGS, "[usage]\nfeedback = true\n");
     let after = why(&sandbox);
-    assert!(after.contains("use") && after.contains("shown 9 times in this project, used 1 time"), "{after}");
+    assert!(after.contains("use") && after.contains("shown 9 times in this project, never used"), "{after}");
+    // One sign of use, and nothing is held against it.
+    let file = sandbox.path("home/.agents/skills/pdf-forms/forms.md");
+    hook(&sandbox, &tool(&sandbox, "s0", "Read", &json!({"file_path": file})));
+    assert_eq!(why(&sandbox), before);
     let stable = |sandbox: &Sandbox| sandbox.run(&["prompt"]).stdout;
     let with = stable(&sandbox);
     std::fs::remove_file(sandbox.path(crate::sandbox::SETTINGS)).unwrap();
@@ -260,5 +315,41 @@ fn transcripts_are_imported_once() {
     `skillcue usage` adds them up
     ");
     let page = sandbox.run(&["usage", "--since", "all"]).stdout;
-    assert!(page.contains("origami: listed in 1 session of other agents, never loaded; "), "{page}");
+    // Nothing was asked of Skillcue itself: no skill had a chance to be shown.
+    assert!(page.contains("origami: not shown yet, in 0 messages; nothing to do: "), "{page}");
+}
+
+#[test]
+fn a_list_describes_skills_that_are_used_and_changes_with_the_catalog_alone() {
+    let sandbox = Sandbox::new();
+    let add = |name: &str| {
+        let does = format!("Does {name} things. ").repeat(40);
+        sandbox.skill(&format!("home/.agents/skills/{name}"), &does);
+    };
+    for name in ["one", "three", "two"] {
+        add(name);
+    }
+    let load = |name: &str| {
+        let mut server = Client::start(&sandbox, &["mcp"]);
+        for _ in 0..3 {
+            server.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": name}}));
+        }
+        server.end();
+    };
+    let list = || sandbox.run(&["prompt", "--window", "20000"]).stdout;
+    let described = |list: &str, name: &str| list.matches(&format!("Does {name} things.")).count();
+    let before = list();
+    assert!(described(&before, "two") < 40, "{before}");
+    load("two");
+    assert_eq!(list(), before, "the catalog is the same");
+    add("four");
+    let after = list();
+    let [two, others] = [
+        described(&after, "two"),
+        ["one", "three", "four"].map(|name| described(&after, name)).into_iter().max().unwrap(),
+    ];
+    assert!(two > others, "{two} of two, {others} of another:\n{after}");
+    let off = sandbox.run(&["usage", "off"]);
+    assert_eq!(off.code, Some(0), "{}", off.stderr);
+    assert!(described(&list(), "two") < two, "the ledger is off");
 }

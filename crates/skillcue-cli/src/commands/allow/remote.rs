@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use skillcue::Error;
-use skillcue::consent::Scope;
-use skillcue::remote::{RemoteEntry, RemoteError};
+use skillcue::consent::{Question, Scope};
+use skillcue::remote::{Remote, RemoteEntry, RemoteError};
+use skillcue::{Error, Source};
 use skillcue_mcp::host::McpHost;
 
 use super::ConsentRequest;
@@ -38,31 +38,57 @@ pub(super) fn find(name: &str, context: &Context) -> Result<Option<RemoteSubject
             })?;
             Ok(Some(RemoteSubject { label: label.to_owned(), entry }))
         }
-        _ => Ok(context.skills()?.remote_entry(name)?.map(|(label, entry)| RemoteSubject { label, entry })),
+        _ => match denied(name, context)? {
+            Some(denied) => Ok(Some(denied)),
+            None => Ok(context.skills()?.remote_entry(name)?.map(|(label, entry)| RemoteSubject { label, entry })),
+        },
     }
+}
+
+/// Returns the skill of that name that a person has refused: it is in no list, and may be allowed again.
+fn denied(name: &str, context: &Context) -> Result<Option<RemoteSubject>, CliError> {
+    context.servers()?;
+    for remote in context.host()?.remotes()? {
+        let Some(name) = name.strip_prefix(remote.label()).and_then(|rest| rest.strip_prefix(':')) else { continue };
+        let entries = remote.entries();
+        if let Some(entry) = entries.iter().find(|entry| entry.name() == name && remote.is_refused(entry)) {
+            return Ok(Some(RemoteSubject { label: remote.label().to_owned(), entry: Arc::clone(entry) }));
+        }
+    }
+    Ok(None)
 }
 
 impl RemoteSubject {
     /// Returns what there is to allow.
     pub(super) fn wanted(&self, name: &str, context: &Context) -> Result<ConsentRequest, CliError> {
-        let question = host(context)?.question(&self.label, &self.entry)?;
+        let question = self.question(context)?;
+        let is_catalog = |remote: &Arc<dyn Remote>| remote.label() == self.label && remote.source() == Source::Catalog;
+        let is_catalog = context.host()?.remotes()?.iter().any(is_catalog);
+        let from = if is_catalog { "the catalog" } else { "the MCP server" };
         Ok(ConsentRequest {
             name: name.to_owned(),
-            described: described(&self.label, &self.entry),
+            described: described(from, &self.label, &self.entry),
             prompt: "Allow exactly this content?",
             questions: vec![question],
         })
     }
 
+    fn question(&self, context: &Context) -> Result<Question, CliError> {
+        #[cfg(feature = "fleet")]
+        if let Some(question) = context.host()?.catalogs()?.and_then(|of| of.question(&self.label, &self.entry)) {
+            return Ok(question);
+        }
+        Ok(host(context)?.question(&self.label, &self.entry)?)
+    }
+
     /// Returns the instructions, and allows nothing beyond this process. Of exactly this entry: others may have its
     /// name.
     pub(super) fn instructions(&self, context: &Context) -> Result<RemoteInstructions, CliError> {
-        let host = host(context)?;
-        host.allow(&self.label, &self.entry, Scope::Session)?;
+        context.host()?.consent().remember(&self.question(context)?, Scope::Session)?;
         let name = format!("{}:{}", self.label, self.entry.name());
         let failed = |source| CliError::of(&Error::Remote { name: name.clone(), source });
         let gone = || failed(RemoteError::Unreachable(format!("{:?} is not configured any more", self.label)));
-        let remotes = host.remotes();
+        let remotes = context.host()?.remotes()?;
         let remote = remotes.iter().find(|remote| remote.label() == self.label).ok_or_else(gone)?;
         let bytes = remote.read(&self.entry, "SKILL.md").map_err(failed)?;
         let not_text = |_| failed(RemoteError::Unverified("`SKILL.md` is not UTF-8 text".to_owned()));
@@ -78,10 +104,10 @@ fn host(context: &Context) -> Result<&McpHost, CliError> {
     })
 }
 
-fn described(label: &str, entry: &Arc<RemoteEntry>) -> String {
+fn described(from: &str, label: &str, entry: &Arc<RemoteEntry>) -> String {
     let description = entry.front_matter.get("description").and_then(|text| text.as_str()).unwrap_or_default();
     let mut out = format!("{}  {}\n", paint(style::NAME, text::one_line(entry.name())), text::one_line(description));
-    let _ = writeln!(out, "from the MCP server {}: {}", paint(style::SOURCE, label), text::one_line(&entry.uri));
+    let _ = writeln!(out, "from {from} {}: {}", paint(style::SOURCE, label), text::one_line(&entry.uri));
     if let Some(tools) = entry.front_matter.get("allowed-tools") {
         let _ = writeln!(out, "it asks for the tools {}, and is not given them", text::one_line(&tools.to_string()));
     }

@@ -62,7 +62,8 @@ fn sample_skill(context: &Context) -> Option<String> {
         skill.enabled()
             && skill.is_for_models()
             && !skill.is_foreign()
-            && !matches!(skill.source(), skillcue::Source::Bundled | skillcue::Source::Mcp)
+            && skill.source() != skillcue::Source::Bundled
+            && skill.server().is_none()
     };
     catalog.skills().find(is_own).map(|skill| skill.name().to_owned())
 }

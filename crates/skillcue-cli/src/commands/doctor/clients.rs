@@ -56,7 +56,8 @@ pub(super) struct OwnList {
 /// Simulates the lists of all agents, sorted as the table of clients is; those that were only read of are last.
 pub(super) fn own_lists(catalog: &skillcue::Catalog) -> Vec<OwnList> {
     // Skills that are bundled, or of a server, are no files of the user's.
-    let is_own = |skill: &&Skill| skill.is_for_models() && !matches!(skill.source(), Source::Bundled | Source::Mcp);
+    let is_own =
+        |skill: &&Skill| skill.is_for_models() && skill.source() != Source::Bundled && skill.server().is_none();
     let skills: Vec<&Skill> = catalog.skills().filter(is_own).collect();
     let mut lists = Vec::new();
     for adapter in HookAdapter::clients().filter_map(HookAdapter::of) {

@@ -30,6 +30,7 @@ pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String
         page.config(),
         page.roots(),
         page.skills(),
+        page.policy(),
         page.shadowed(),
         page.copies(),
         page.installed(),
@@ -79,6 +80,10 @@ impl CheckupPage<'_> {
             let _ = writeln!(out, "  {} {what} of the project", paint(style::BAD, "not allowed:"));
         }
         out
+    }
+
+    fn policy(&self) -> String {
+        self.checkup.policy.text(self.context.verbose())
     }
 
     fn roots(&self) -> String {

@@ -53,7 +53,7 @@ fn figure(name: &str, value: f64) -> String {
     }
 }
 
-fn changes(out: &mut String, word: &str, color: anstyle::Style, changes: &[CaseChange], verbose: bool) {
+pub(super) fn changes(out: &mut String, word: &str, color: anstyle::Style, changes: &[CaseChange], verbose: bool) {
     let count = text::count(changes.len(), "message");
     let _ = writeln!(out, "\n{}", paint(color, format_args!("{count} {word}")));
     let most = if verbose { changes.len() } else { changes.len().min(MAX_CHANGES) };

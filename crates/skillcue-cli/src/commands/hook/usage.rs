@@ -8,7 +8,6 @@ use skillcue::usage::{UsageEvent, UsageKind, shown_events};
 use skillcue::{Mode, Session, Skillcue};
 use skillcue_clients::hook::{HookAdapter, HookDecision, HookEvent, HookInput, HookStyle, LockedSession};
 use skillcue_host::Host;
-use skillcue_usage::LedgerEvent;
 
 /// One call of a hook.
 pub(super) struct HookUse<'h> {
@@ -18,17 +17,22 @@ pub(super) struct HookUse<'h> {
     pub(super) decision: &'h HookDecision,
 }
 
-/// Records what a call of a hook did. Opens nothing where there is nothing to record. A ledger that cannot be written is no
+/// Records what a call of a hook did, in the ledger's spool: no database is opened. A ledger that cannot be written is no
 /// reason to complain: the client waits for this process.
 pub(super) fn record(host: &Host, skills: &Skillcue, hook: &HookUse<'_>, before: Option<&LockedSession>) {
     let events = hook.events(skills, before);
-    if events.is_empty() {
+    // A message counts, too, if no skill was shown for it.
+    let is_message = matches!(hook.input.event, HookEvent::Prompt(_));
+    if events.is_empty() && !is_message {
         return;
     }
     let client = format!("hook:{}", hook.adapter.client.as_str());
     let Ok(Some(sink)) = host.usage_sink(&client) else { return };
-    let events: Vec<LedgerEvent> = events.into_iter().filter_map(|event| sink.event(event)).collect();
-    if let Err(error) = sink.ledger().write_briefly(&events) {
+    let mut batch = sink.answer(events);
+    if !is_message {
+        batch.messages.clear();
+    }
+    if let Err(error) = sink.ledger().write_briefly(&batch) {
         tracing::debug!(target: "skillcue::usage", %error, "events of use are lost");
     }
 }

@@ -4,30 +4,62 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, Once};
 
+use skillcue::Source;
+use skillcue::catalog::{OrgPolicy, PolicySubject};
 use skillcue_registry::{Disk, FetchEvent, FetchLimits, FetchProgress, Fetched, GitProgram, InstallOrigin, fetch};
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::registries::RegistryArgs;
 use crate::signals::on_signal;
 use crate::{progress, text};
 
 /// Fetches files of skills, and shows progress.
 pub(crate) struct Fetcher {
     git: GitProgram,
+    #[cfg(feature = "oci")]
+    oci: skillcue_registry::OciAccess,
+    policy: OrgPolicy,
+    source: &'static str,
 }
 
 impl Fetcher {
-    pub(crate) fn new(context: &Context) -> Result<Fetcher, CliError> {
-        Ok(Fetcher { git: context.environment()?.git() })
+    pub(crate) fn new(context: &Context, registry: RegistryArgs) -> Result<Fetcher, CliError> {
+        // A project's registry comes with a checkout: what it installs is the project's.
+        let source = if registry.project { Source::Project.as_str() } else { "installed" };
+        Ok(Fetcher {
+            git: context.environment()?.git(),
+            #[cfg(feature = "oci")]
+            oci: context.environment()?.oci_access(),
+            policy: context.host()?.policy()?.clone(),
+            source,
+        })
     }
 
     /// Brings the files of an origin into a directory, and shows that it does.
     pub(crate) fn fetch(&self, origin: &InstallOrigin, into: &Path) -> Result<Fetched, CliError> {
+        let text = origin.to_string();
+        let subject = PolicySubject { source: self.source, origin: Some(&text), ..PolicySubject::default() };
+        if let Some(refusal) = self.policy.origin_refusal(&subject) {
+            return Err(CliError::failure("policy", format!("nothing was fetched: {refusal}")).help(refusal.help));
+        }
         cancel_on_signal();
         let signs =
             TerminalProgress { shown: Mutex::new(progress::ProgressIndicator::spinner(format!("fetching {origin}"))) };
         FETCHING.store(true, Ordering::SeqCst);
-        let fetched = fetch(origin, into, &Disk::default(), &FetchLimits::default(), &self.git, &signs);
+        let (disk, limits) = (Disk::default(), FetchLimits::default());
+        let fetched = match origin {
+            #[cfg(feature = "oci")]
+            InstallOrigin::Oci(reference) => {
+                skillcue_registry::fetch_oci(reference, into, &disk, &limits, &self.oci, &signs)
+            }
+            #[cfg(not(feature = "oci"))]
+            InstallOrigin::Oci(_) => {
+                return Err(CliError::failure("no_oci", "this program was built without OCI registries")
+                    .help(crate::hints::WITH_OCI));
+            }
+            _ => fetch(origin, into, &disk, &limits, &self.git, &signs),
+        };
         FETCHING.store(false, Ordering::SeqCst);
         if let code @ 1.. = SIGNALLED.load(Ordering::SeqCst) {
             drop((fetched, signs));

@@ -1,6 +1,6 @@
 //! Advice about a finding: the end of its line.
 
-use skillcue_usage::{ConfusedPair, SkillUse, UsageReport};
+use skillcue_usage::{ConfusedPair, MIN_DEAD_DAYS, MIN_DEAD_MESSAGES, SkillUse, UsageReport};
 
 use crate::text;
 
@@ -24,7 +24,8 @@ pub(super) fn lines(report: &UsageReport, listings: &[(String, String, u64)]) ->
     capped(&mut lines, "missed", &findings.missed, |name| missed(name, of(name)));
     capped(&mut lines, "stuck", &findings.stuck, |name| stuck(name, of(name)));
     capped(&mut lines, "silent", &findings.silent, |name| silent(name, of(name)));
-    capped(&mut lines, "dead", &findings.dead, |name| dead(name, listings));
+    capped(&mut lines, "dead", &findings.dead, |name| dead(name, report.messages, listings));
+    lines.extend(untried(report));
     lines
 }
 
@@ -60,7 +61,7 @@ fn stuck(name: &str, skill: Option<&SkillUse>) -> [String; 3] {
     let name = text::one_line(name);
     let (times, tokens) = skill.map_or((0, 0), |skill| (skill.shown, skill.tokens));
     let cost = text::count(tokens, "token");
-    let what = format!("shown {} for {cost}, never loaded or used", text::count(times as u64, "time"));
+    let what = format!("offered {} for {cost}, never loaded or used", text::count(times as u64, "time"));
     let advice = format!("narrow its description and triggers, or `skillcue disable {name}`");
     [name, what, advice]
 }
@@ -74,11 +75,37 @@ fn silent(name: &str, skill: Option<&SkillUse>) -> [String; 3] {
     [name, what, advice]
 }
 
-fn dead(name: &str, listings: &[(String, String, u64)]) -> [String; 3] {
+/// Returns the line about one skill with which nothing is the matter.
+pub(super) fn fine(name: &str, report: &UsageReport) -> Option<FindingLine> {
+    let skill = report.skills.iter().find(|skill| skill.name == name)?;
+    let skill_name = text::one_line(name);
+    let (named, bodies) = (text::count(skill.named as u64, "time"), text::count(skill.bodies as u64, "time"));
+    let what = format!("its name was offered {named}, its body shown {bodies}; nothing is the matter");
+    let advice = format!("`skillcue why \"MESSAGE\" {skill_name}` says why a message shows it or not");
+    Some(FindingLine { kind: "fine", skill: skill_name, what, advice })
+}
+
+/// Returns the line about skills that had no fair chance yet.
+fn untried(report: &UsageReport) -> Option<FindingLine> {
+    let (skill, counted) = match report.findings.untried.as_slice() {
+        [] => return None,
+        [one] => (text::one_line(one), "not shown yet".to_owned()),
+        all => (String::new(), format!("{} were not shown yet", text::count(all.len() as u64, "skill"))),
+    };
+    let what = format!("{counted}, in {}", text::count(report.messages, "message"));
+    let advice = format!(
+        "nothing to do: a skill counts as dead after {MIN_DEAD_DAYS} days and {MIN_DEAD_MESSAGES} messages without being shown"
+    );
+    Some(FindingLine { kind: "untried", skill, what, advice })
+}
+
+fn dead(name: &str, messages: u64, listings: &[(String, String, u64)]) -> [String; 3] {
     let sessions: u64 = listings.iter().filter(|(skill, ..)| skill == name).map(|(.., sessions)| sessions).sum();
-    let listed = format!("listed in {} of other agents, never loaded", text::count(sessions, "session"));
+    let mut what = format!("never shown in {}", text::count(messages, "message"));
+    if sessions > 0 {
+        what = format!("{what}, and listed in {} of other agents", text::count(sessions, "session"));
+    }
     let name = text::one_line(name);
-    let what = if sessions > 0 { listed } else { "never shown".to_owned() };
     let advice =
         format!("try a message that needs it: `skillcue why \"MESSAGE\" {name}`; or `skillcue disable {name}`");
     [name, what, advice]

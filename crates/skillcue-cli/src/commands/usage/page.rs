@@ -26,13 +26,15 @@ pub(super) fn page(
     listings: &[(String, String, u64)],
     columns: usize,
 ) -> String {
-    let mut out = String::new();
-    if skill.is_none() {
-        out.push_str(&groups(report.by(by), by));
-        out.push('\n');
+    let mut out = groups(report.by(by), by);
+    out.push('\n');
+    if !report.skills.is_empty() {
+        out.push_str(&skills(&report.skills));
     }
-    out.push_str(&skills(&report.skills));
-    let lines = advice::lines(report, listings);
+    let mut lines = advice::lines(report, listings);
+    if lines.is_empty() {
+        lines.extend(skill.and_then(|name| advice::fine(name, report)));
+    }
     if !lines.is_empty() {
         let _ = writeln!(out, "\n{}", paint(style::NAME, "To look at"));
     }
@@ -60,7 +62,15 @@ fn groups(groups: &[AccuracyGroup], by: UsageGrouping) -> String {
         .map(|group| {
             let key = if group.key.is_empty() { "–".to_owned() } else { text::one_line(&group.key) };
             let accuracy = &group.accuracy;
-            let counts = [group.shown, group.loaded, accuracy.right, accuracy.wrong, accuracy.missed, accuracy.unclear];
+            let counts = [
+                group.shown,
+                group.loaded,
+                accuracy.right,
+                accuracy.wrong,
+                accuracy.missed,
+                accuracy.offered,
+                accuracy.unclear,
+            ];
             let mut numbers: Vec<String> = counts.iter().map(|count| thousands(*count as u64)).collect();
             numbers.push(thousands(group.tokens));
             numbers.push(percent(group.rate));
@@ -68,7 +78,11 @@ fn groups(groups: &[AccuracyGroup], by: UsageGrouping) -> String {
             (vec![key], numbers)
         })
         .collect();
-    table(&[head], &["SHOWN", "LOADED", "RIGHT", "WRONG", "MISSED", "UNCLEAR", "TOKENS", "ACCURACY", ""], &rows)
+    table(
+        &[head],
+        &["SHOWN", "LOADED", "RIGHT", "WRONG", "MISSED", "OFFERED", "UNCLEAR", "TOKENS", "ACCURACY", ""],
+        &rows,
+    )
 }
 
 /// Returns a row for each of the most used skills.

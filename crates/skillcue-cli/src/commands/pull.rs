@@ -1,0 +1,102 @@
+//! `skillcue pull`: newer generations of the configured catalogs.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use skillcue_fleet::PullOutcome;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::ProgressIndicator;
+use crate::report::Printout;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue pull           asks all configured catalogs
+  skillcue pull acme      one of them
+  skillcue pull --bandwidth 5MB
+
+Commands ask by themselves every few minutes, and `skillcue mcp`, `agent` and `watch` while they run.
+Bodies and files are fetched when they are needed. What cannot be verified is refused, and the last good generation stays.
+Exit code 1 if a catalog could not be asked, or was refused.
+With --json it prints {catalogs: [{name, outcome, skills, error: {code, message, help}}]}; `outcome` is changed, unchanged
+or failed.";
+
+/// How long a store may take.
+const MAX_WAIT: Duration = Duration::from_mins(10);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Catalogs of skillcue.toml; all without any
+    names: Vec<String>,
+    /// Receive at most RATE bytes a second from each catalog, such as 5MB; in place of what skillcue.toml says
+    #[arg(long, value_name = "RATE")]
+    bandwidth: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let rate = super::publish::bandwidth(args.bandwidth.as_deref())?;
+    context.servers()?;
+    let Some(catalogs) = context.host()?.catalogs()? else {
+        return Err(CliError::failure("no_catalogs", "no catalog is configured")
+            .help("add one below [[catalog]] in skillcue.toml: name, url, keys"));
+    };
+    let known: Vec<String> = catalogs.status().into_iter().map(|status| status.name).collect();
+    if let Some(unknown) = args.names.iter().find(|name| !known.contains(name)) {
+        return Err(CliError::failure("not_found", format!("there is no catalog {unknown:?}"))
+            .help(format!("configured are: {}", known.join(", "))));
+    }
+    if let Some(rate) = rate {
+        catalogs.use_bandwidth(rate);
+    }
+    let progress = ProgressIndicator::spinner("asking catalogs");
+    let refreshed: Vec<_> = catalogs
+        .refresh_only(&args.names, MAX_WAIT)
+        .into_iter()
+        .map(|refreshed| (refreshed.name, refreshed.outcome))
+        .collect();
+    drop(progress);
+    catalogs.prune(&context.host()?.catalogs_options()?);
+    let row = |(name, outcome): &(String, Result<PullOutcome, skillcue_fleet::FleetError>)| -> Value {
+        match outcome {
+            Ok(PullOutcome::Changed(skills)) => json!({"name": name, "outcome": "changed", "skills": skills}),
+            Ok(PullOutcome::Unchanged(skills) | PullOutcome::Fresh(skills)) => {
+                json!({"name": name, "outcome": "unchanged", "skills": skills})
+            }
+            Err(error) => {
+                let error = CliError::of(error);
+                json!({"name": name, "outcome": "failed", "error": serde_json::to_value(error.json()).map(|it| it["error"].clone()).unwrap_or_default()})
+            }
+        }
+    };
+    let is_good = refreshed.iter().all(|(_, outcome)| outcome.is_ok());
+    let document = json!({"catalogs": refreshed.iter().map(row).collect::<Vec<_>>()});
+    context.report(Outcome::of(is_good), &document, || {
+        let mut out = String::new();
+        for (name, outcome) in &refreshed {
+            let name = paint(style::SOURCE, name);
+            let _ = match outcome {
+                Ok(PullOutcome::Changed(skills)) => {
+                    writeln!(
+                        out,
+                        "{name}  {}: {} skills",
+                        paint(style::GOOD, "a newer generation"),
+                        text::thousands(*skills)
+                    )
+                }
+                Ok(PullOutcome::Unchanged(skills) | PullOutcome::Fresh(skills)) => {
+                    writeln!(out, "{name}  up to date: {} skills", text::thousands(*skills))
+                }
+                Err(error) => writeln!(out, "{name}  {}", paint(style::BAD, error.to_string())),
+            };
+        }
+        if !is_good {
+            out.push_str("The last good generations stay in use. `skillcue catalog status` says more.\n");
+        }
+        Printout::from(out)
+    })
+}
