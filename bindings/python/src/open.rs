@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,9 +11,13 @@ use skillcue::consent::ConsentGate;
 use skillcue::load::LoaderConfig;
 use skillcue::{Counter, DiscloseConfig, Fallback, Mode, Policy, SkillRoot, Skillcue, Source, Tokens};
 use skillcue_host::{Environment, Host, HostOverrides};
+use skillcue_usage::Ledger;
 
 use crate::consent::CallableGate;
 use crate::failure::Failure;
+
+/// The longest that an end waits for the ledger.
+const MAX_LEDGER_WAIT: Duration = Duration::from_secs(1);
 
 /// A host and its skills, of one process.
 pub(crate) struct OpenHost {
@@ -20,6 +25,17 @@ pub(crate) struct OpenHost {
     pub(crate) process: u32,
     pub(crate) host: Host,
     pub(crate) skills: Arc<Skillcue>,
+    /// The ledger, if events are recorded.
+    pub(crate) ledger: Option<Ledger>,
+}
+
+impl OpenHost {
+    /// Waits for a moment until the events so far are in the ledger.
+    pub(crate) fn flush(&self) {
+        if let Some(ledger) = &self.ledger {
+            ledger.flush(MAX_LEDGER_WAIT);
+        }
+    }
 }
 
 /// The keyword arguments of `Skillcue`, kept for processes that are forked.
@@ -34,6 +50,7 @@ pub(crate) struct OpenOptions {
     max_body_bytes: Option<u64>,
     match_cache: Option<usize>,
     nested: bool,
+    usage: bool,
 }
 
 #[derive(Default)]
@@ -88,6 +105,7 @@ impl OpenOptions {
             max_body_bytes: get(options, "max_body_bytes")?,
             match_cache: get(options, "match_cache")?,
             nested: get(options, "nested")?,
+            usage: get(options, "usage")?,
         })
     }
 
@@ -105,13 +123,17 @@ impl OpenOptions {
             ..settings.loader.clone()
         };
         let roots = self.named_roots()?;
+        let sink =
+            self.usage.then(|| host.usage_sink("python")).transpose().map_err(|error| Failure::of(&error))?.flatten();
+        let ledger = sink.as_ref().map(|sink| sink.ledger().clone());
         let shape = |builder: skillcue::Builder| {
             let builder = builder.roots(roots).disclosure(disclosure).loader(loader).nested(self.nested);
+            let builder = sink.into_iter().fold(builder, |builder, sink| builder.usage(Arc::new(sink)));
             let builder = mode.into_iter().fold(builder, skillcue::Builder::mode);
             self.match_cache.into_iter().fold(builder, skillcue::Builder::match_cache)
         };
         let skills = Arc::clone(host.skills_with(shape).map_err(|error| Failure::of(&error))?);
-        Ok(OpenHost { process: std::process::id(), host, skills })
+        Ok(OpenHost { process: std::process::id(), host, skills, ledger })
     }
 
     fn named_roots(&self) -> Result<Vec<SkillRoot>, Failure> {

@@ -13,6 +13,7 @@ use skillcue::catalog::{SkillDir, usable};
 use skillcue::consent::Scope;
 use skillcue::format::FileKind;
 use skillcue::tools::{Call, ToolContext, ToolOutput};
+use skillcue::usage::UsageKind;
 use skillcue::{Manifest, Session};
 use skillcue_exec::{RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions, Stream, scripts};
 use skillcue_format::{MAX_FILE, Parsed};
@@ -22,7 +23,7 @@ use crate::launchers::launcher_for;
 use crate::pool::{detached, interruptible};
 use crate::rows::{RunRow, ToolRow};
 use crate::skills::NativeSkills;
-use crate::turn::{loaded_skills, read_session, write_session};
+use crate::turn::{conversation_of, loaded_skills, read_session, write_session};
 use crate::value::{to_json, to_object, to_python};
 
 /// The name of the file that describes a skill.
@@ -75,14 +76,16 @@ pub(crate) fn call_tool<'py>(
     let call = Call::new(name, to_object(arguments)?);
     let open = detached(py, || skills.host()).map_err(|failure| failure.raised(py))?;
     let is_program = detached(py, || open.skills.program_for_call(&call, &loaded).is_some());
-    let cancelled = flag(cancel);
+    let (cancelled, conversation) = (flag(cancel), conversation_of(session));
     let output = if is_program {
         let (open, shown, cancelled_then) = (Arc::clone(&open), state.clone(), Arc::clone(&cancelled));
         interruptible(py, &cancelled, move || {
-            called(&open.skills, &call, &loaded, shown.as_ref(), on_progress.as_ref(), &cancelled_then)
+            let shown = (conversation.as_str(), shown.as_ref());
+            called(&open.skills, &call, &loaded, shown, on_progress.as_ref(), &cancelled_then)
         })?
     } else {
-        detached(py, || called(&open.skills, &call, &loaded, state.as_ref(), on_progress.as_ref(), &cancelled))
+        let shown = (conversation.as_str(), state.as_ref());
+        detached(py, || called(&open.skills, &call, &loaded, shown, on_progress.as_ref(), &cancelled))
     };
     let Some(output) = output else {
         let failure = Failure::new("no_such_tool", format!("there is no tool {name:?}"), "list the tools first");
@@ -141,7 +144,7 @@ pub(crate) fn run_script<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let run = ScriptRun::new(script, arguments, input, grant, on_output, cancel)?;
     let open = detached(py, || skills.host()).map_err(|failure| failure.raised(py))?;
-    let cancelled = Arc::clone(&run.cancelled);
+    let (cancelled, conversation) = (Arc::clone(&run.cancelled), conversation_of(None));
     let outcome = interruptible(py, &cancelled, move || {
         let catalog = open.skills.catalog();
         let skill = usable(&catalog, &name)?;
@@ -151,7 +154,9 @@ pub(crate) fn run_script<'py>(
         }
         let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillcue::Error::from)?;
         let runner = open.host.runner(unsandboxed).map_err(|error| Failure::of(&error))?;
-        run.carry_out(&runner, &dir, skill.manifest(), Some(&skill.id()))
+        let ran = run.carry_out(&runner, &dir, skill.manifest(), Some(&skill.id()))?;
+        open.skills.report_use(UsageKind::Run, skill.name(), &conversation);
+        Ok(ran)
     })?;
     to_python(py, &RunRow::of(&outcome.map_err(|failure| failure.raised(py))?))
 }
@@ -160,7 +165,7 @@ fn called(
     skills: &skillcue::Skillcue,
     call: &Call,
     loaded: &[String],
-    shown: Option<&Session>,
+    (session, shown): (&str, Option<&Session>),
     on_progress: Option<&Py<PyAny>>,
     cancelled: &AtomicBool,
 ) -> Option<ToolOutput> {
@@ -174,7 +179,7 @@ fn called(
         progress: &progress,
         cancelled: &cancelled,
         loaded,
-        session: "python",
+        session,
         is_lasting: true,
         shown,
         message: "",

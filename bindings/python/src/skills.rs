@@ -9,6 +9,8 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use skillcue::load::{Dialect, Form};
 use skillcue::select::TurnProgress;
+use skillcue::tools::Effect;
+use skillcue::usage::UsageKind;
 use skillcue::{Budget, Changes, Disclosure, LoadRequest, Loaded, Session, Skillcue};
 
 use crate::catalog::NativeCatalog;
@@ -16,7 +18,7 @@ use crate::failure::Failure;
 use crate::open::{OpenHost, OpenOptions};
 use crate::pool::{detached, interruptible};
 use crate::rows::ToolRow;
-use crate::turn::{BudgetArguments, TurnArguments, loaded_skills, read_session, write_session};
+use crate::turn::{BudgetArguments, TurnArguments, conversation_of, loaded_skills, read_session, write_session};
 use crate::value::{to_json, to_python};
 
 /// A set-up and its skills.
@@ -122,15 +124,20 @@ impl NativeSkills {
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut state = read_session(session)?;
         let request = LoadRequest { arguments, section, ..LoadRequest::default() };
+        let conversation = conversation_of(session);
         let output = detached(py, || {
             let open = self.host()?;
             let output = match &state {
                 Some(state) => open.skills.load_envelope_for(state, name, &request),
                 None => open.skills.load_envelope(name, &request),
             };
-            output.map_err(Failure::from)
+            let output = output.map_err(Failure::from)?;
+            if matches!(output.effect, Some(Effect::Loaded { is_known: false, .. })) {
+                open.skills.report_use(UsageKind::Loaded, name, &conversation);
+            }
+            Ok(output)
         });
-        let output = output.map_err(|failure| failure.raised(py))?;
+        let output = output.map_err(|failure: Failure| failure.raised(py))?;
         if let (Some(effect), Some(state)) = (&output.effect, &mut state) {
             effect.record(state);
         }
@@ -204,7 +211,7 @@ impl NativeSkills {
         session: Option<&Bound<'py, PyDict>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (turn, mut state) = (TurnArguments::read(message, options)?, read_session(session)?);
+        let (turn, mut state) = (TurnArguments::read(message, options)?.of_session(session), read_session(session)?);
         let mut since = words.into_iter().fold(TurnProgress::default(), TurnProgress::words).touched(touched);
         for (tool, arguments) in &calls {
             since = since.call(tool, &to_json(arguments)?);
@@ -223,7 +230,7 @@ impl NativeSkills {
         session: Option<&Bound<'_, PyDict>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<NativeDisclosure> {
-        let (turn, mut state) = (TurnArguments::read(message, options)?, read_session(session)?);
+        let (turn, mut state) = (TurnArguments::read(message, options)?.of_session(session), read_session(session)?);
         let shown = detached(py, || {
             let skills = Arc::clone(&self.host()?.skills);
             let request = turn.request(state.as_mut(), Budget::default())?;
@@ -321,7 +328,18 @@ impl NativeSkills {
     fn close(&self, py: Python<'_>) {
         let open = self.open.load_full();
         if open.process == std::process::id() {
-            py.detach(|| open.host.close());
+            py.detach(|| {
+                open.host.close();
+                open.flush();
+            });
+        }
+    }
+
+    /// Waits for a moment until the events so far are in the ledger.
+    fn flush(&self, py: Python<'_>) {
+        let open = self.open.load_full();
+        if open.process == std::process::id() {
+            py.detach(|| open.flush());
         }
     }
 }

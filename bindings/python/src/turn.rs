@@ -20,6 +20,8 @@ pub(crate) struct TurnArguments {
     limit: Option<usize>,
     policy: Option<String>,
     budget: BudgetArguments,
+    /// The conversation, for events of use.
+    conversation: String,
 }
 
 /// Limits in tokens; zero means no limit.
@@ -51,13 +53,19 @@ impl TurnArguments {
         Ok(turn)
     }
 
+    /// Sets the conversation that a session stands for.
+    pub(crate) fn of_session(mut self, session: Option<&Bound<'_, PyDict>>) -> TurnArguments {
+        self.conversation = conversation_of(session);
+        self
+    }
+
     /// Returns the request. `usual` is the budget where the call has none.
     pub(crate) fn request<'r>(
         &'r self,
         session: Option<&'r mut Session>,
         usual: Budget,
     ) -> Result<Request<'r>, Failure> {
-        let mut request = Request::new(&self.message);
+        let mut request = Request::new(&self.message).conversation(&self.conversation);
         if !self.files.is_empty() {
             request = request.files(&self.files);
         }
@@ -122,4 +130,13 @@ pub(crate) fn loaded_skills(named: Vec<String>, session: Option<&Session>) -> Ve
         }
     }
     loaded
+}
+
+/// Returns the id of a conversation: of its session, which is one object for as long as it lasts; else of this process.
+pub(crate) fn conversation_of(session: Option<&Bound<'_, PyDict>>) -> String {
+    let process = std::process::id();
+    match session {
+        Some(session) => format!("python-{process}-{:x}", session.as_ptr() as usize),
+        None => format!("python-{process}"),
+    }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal
@@ -88,6 +89,7 @@ class Skillcue:
         consent: Callable[[dict[str, Any]], bool] | None = None,
         allow_unsandboxed: bool = False,
         helper: StrPath | None = None,
+        usage: bool | None = None,
     ) -> None:
         """Looks for the skills.
 
@@ -119,6 +121,9 @@ class Skillcue:
             user has allowed on the command line counts.
         :param allow_unsandboxed: Whether programs run without a sandbox where the machine has none.
         :param helper: The program that starts sandboxes; the package's own by default.
+        :param usage: Whether what happens to skills is recorded in the user's ledger, which ``skillcue usage`` adds up: by
+            default, unless isolated. What switches the ledger off for the program (``skillcue usage off``, ``record = false``,
+            ``SKILLCUE_USAGE=off``) does so here, too.
         """
         alone = bool(skills_dirs or roots) if isolated is None else isolated
         self._native = NativeSkills(
@@ -149,8 +154,11 @@ class Skillcue:
                 "consent": consent,
                 "allow_unsandboxed": allow_unsandboxed,
                 "helper": os.fspath(program() if helper is None else helper),
+                "usage": not alone if usage is None else usage,
             }
         )
+        # Events wait in a queue: they are written when the object goes, or the interpreter ends.
+        weakref.finalize(self, self._native.flush)
         self._listed: Listing | None = None
 
     def close(self) -> None:
