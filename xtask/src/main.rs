@@ -10,7 +10,9 @@
 //! - `clients`: the clients of `skillcue connect`, pinned or newest.
 //! - `dist`: release archives.
 //! - `picture`: the README's picture of a terminal.
+//! - `studio-pictures`, `studio-figures`: the pictures of the page, and its times in a browser.
 //! - `wheel`, `python-bench`: the Python package, and its measurements.
+//! - `fleet-bench`: a catalog of 100,000 skills on a store.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -23,14 +25,19 @@ mod clients;
 mod coverage;
 mod deny;
 mod dist;
+mod fleet;
 mod fresh;
 mod mcp;
 mod model;
+mod oci;
+mod otlp;
 mod picture;
 mod process;
 mod python;
 mod reference;
+mod replicas;
 mod smoke;
+mod studio;
 mod test;
 mod toolsets;
 
@@ -47,16 +54,19 @@ usage: cargo xtask CHORE
   fresh                       clone HEAD into an empty directory, run the README's two commands
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
-  model                       the agent against llama.cpp's server and a small model; installs 130 MB
+  model [wire|calls|serve]    the agent against llama.cpp's server and a small model; installs 1.2 GB
   clients [--newest] [NAME..] the clients of `connect`, or only the named ones; newest: not those that are pinned
   dist                        release archives with checksums, completions and manual pages
   picture                     draw docs/terminal.svg, the README's picture, from what the program prints
+  studio-pictures             draw docs/pictures, the pages of `skillcue studio`, with a real browser
+  studio-figures              first paint and a typed message at 100, 1,000 and 10,000 skills, in a real browser
   wheel                       the Python package as it is published, below target/wheels
   python-bench [ARGS...]      the Python package beside skillkit
+  fleet-bench [SKILLS]        a catalog of 100,000 skills: publishing, pulling, polling, the first body
   deny                        licences and advisories of the dependencies
 
-steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, clients, smoke,
-dist, picture, python";
+steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, replicas, otlp,
+fleet, oci, clients, studio, smoke, dist, picture, python";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,12 +78,15 @@ fn main() -> ExitCode {
         ["fresh"] => fresh::main(),
         ["coverage"] => coverage::main(),
         ["mcp-load", rest @ ..] => mcp::load(rest),
-        ["model"] => model::main(),
+        ["model", rest @ ..] => model::main(rest),
         ["clients", rest @ ..] => clients::main(rest),
         ["dist"] => dist::main(),
         ["picture"] => picture::main(),
+        ["studio-pictures"] => studio::pictures(),
+        ["studio-figures"] => studio::figures(),
         ["wheel"] => bindings::main(),
         ["python-bench", rest @ ..] => bindings::bench(rest),
+        ["fleet-bench", rest @ ..] => fleet::bench(rest),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

