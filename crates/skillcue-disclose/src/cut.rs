@@ -29,8 +29,9 @@ const BASE_DIRECTORY_LINE: &str = "Base directory for this skill: ";
 const MAX_WORD_SEARCH: usize = 64;
 
 /// Cuts `text`, the content of the skill `name`, to at most `limit` tokens, the marker line included: after a line; or
-/// inside one, after a word if there is one, where the next line is so long that most of the room would be wasted. A
-/// code fence that the cut leaves open is closed. The marker says how much of the body is shown; the line that names
+/// inside one, after a word if there is one, where the next line is so long that most of the room would be wasted. It is
+/// before a table or a block of code that does not fit, if half of the room is filled by then; else a code fence that
+/// the cut leaves open is closed. The marker says how much of the body is shown; the line that names
 /// the base directory does not count.
 ///
 /// `None` if the limit is too small for a beginning of the body and the marker.
@@ -88,6 +89,14 @@ pub(crate) fn cut_with_rest(text: &str, limit: Tokens, rest: &str, counter: &dyn
     };
     let guess = sums.partition_point(|sum| *sum <= limit);
     let by_line = largest(ends.len(), guess, after).filter(|((cut, _), _)| !text[start..cut.shown].trim().is_empty());
+    // A table or a block of code that would be torn is left out, unless most of the room would be wasted then.
+    let by_line = by_line.map(|found| {
+        let whole = block_start(body, found.1).filter(|lines| *lines > 0).and_then(after);
+        let fills = |cut: &Cut, marker: Tokens| {
+            cut.tokens.0.saturating_sub(marker.0).saturating_mul(2) >= limit.0.saturating_sub(marker.0)
+        };
+        whole.filter(|((cut, marker), _)| fills(cut, *marker)).unwrap_or(found)
+    });
     if let Some(((cut, marker), _)) = &by_line
         && cut.tokens.0.saturating_sub(marker.0).saturating_mul(2) >= limit.0.saturating_sub(marker.0)
     {
@@ -124,6 +133,26 @@ pub(crate) fn body_start(text: &str) -> usize {
         return 0;
     }
     text.find("\n\n").map_or(text.len(), |at| at + 2)
+}
+
+/// Returns the number of lines before the table or the block of code that an end after `shown` lines is inside of.
+fn block_start(body: &str, shown: usize) -> Option<usize> {
+    let is_row = |line: &str| line.trim_start().starts_with('|');
+    let (mut fence, mut fence_start, mut table_start) = (Fence::default(), 0, None);
+    let mut lines = LinesWithEnds(body);
+    for (number, line) in lines.by_ref().take(shown).enumerate() {
+        let was_open = fence.is_open();
+        fence.pass(line);
+        if fence.is_open() && !was_open {
+            fence_start = number;
+        }
+        table_start = if is_row(line) && !was_open { table_start.or(Some(number)) } else { None };
+    }
+    match lines.next() {
+        Some(_) if fence.is_open() => Some(fence_start),
+        Some(next) if is_row(next) => table_start,
+        _ => None,
+    }
 }
 
 fn share(shown: usize, of: usize) -> String {
@@ -258,6 +287,19 @@ mod tests {
         let text = format!("Do:\n\n```sh\n{}\n```\nMore.\n", "x".repeat(4000));
         let cut = cut(&text, Tokens(100), "s", &Bytes4).unwrap();
         assert!(cut.text.contains("xxx\n```\n[Shortened: 8 % of the text shown."), "{}", cut.text);
+    }
+
+    #[test]
+    fn a_block_is_left_out_whole_where_enough_is_shown_before_it() {
+        let table = format!("| a | b |\n| --- | --- |\n{}", "| 1 | 2 |\n".repeat(200));
+        let code = format!("```sh\n{}```\n", "ls\n".repeat(200));
+        for block in [table, code] {
+            let text = format!("{}\n{block}\nMore.\n", "A line of the body.\n".repeat(40));
+            let whole = cut(&text, Tokens(300), "s", &Bytes4).unwrap();
+            assert!(whole.text.contains("body.\n\n[Shortened: 41 of "), "{}", whole.text);
+            let torn = cut(&text[text.len() - block.len() - 6..], Tokens(300), "s", &Bytes4).unwrap();
+            assert!(torn.shown > 500, "there is nothing else to show: {}", torn.text);
+        }
     }
 
     #[test]

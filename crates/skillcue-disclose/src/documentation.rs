@@ -51,12 +51,14 @@ struct BodyCandidate<'a> {
     known: Option<&'a SessionSkill>,
     /// Whether the model can load it by itself.
     listed: bool,
+    /// Whether its text is on another machine, and `body` a sentence in its place.
+    is_elsewhere: bool,
 }
 
 impl BodyCandidate<'_> {
     /// Returns whether the whole body is in context.
     fn is_known(&self) -> bool {
-        self.known.is_some_and(|known| !known.shortened)
+        self.known.is_some_and(|known| !known.shortened || self.is_elsewhere)
     }
 }
 
@@ -88,8 +90,10 @@ impl<'a> Documentation<'a> {
     fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> BodyCandidate<'a> {
         let body = self.situation.bodies.body(skill);
         let known = self.situation.session.and_then(|session| session.in_context(&skill.id()));
-        let known = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
-        BodyCandidate { skill, hit, body, known, listed: skill.is_for_models() }
+        let is_elsewhere = self.situation.bodies.is_elsewhere(skill);
+        let is_same = |known: &&SessionSkill| body.as_ref().is_ok_and(|body| digest(body) == known.digest);
+        let known = known.filter(|known| is_elsewhere || is_same(known));
+        BodyCandidate { skill, hit, body, known, listed: skill.is_for_models(), is_elsewhere }
     }
 
     /// Returns the text that each candidate gets, in the order of the candidates.

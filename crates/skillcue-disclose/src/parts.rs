@@ -130,7 +130,9 @@ pub(crate) fn fitting_parts(
 ) -> FittingParts {
     let rest = wish.rest;
     let body = BodyParts::of(text, wish, limit, counter);
-    if body.parts.len() < MIN_PARTS && (wish.known.is_empty() || !wish.all) {
+    // Of two parts, the smaller can be chosen if the other does not fit at all.
+    let is_lopsided = || body.parts.len() == 2 && wish.known.is_empty() && body.costs.iter().any(|cost| *cost > limit);
+    if body.parts.len() < MIN_PARTS && (wish.known.is_empty() || !wish.all) && !is_lopsided() {
         return FittingParts::Undivided;
     }
     let is_wanted = |part: &BodyPart| f32::from(u8::from(within(wish.wanted, &part.range)));
@@ -150,8 +152,12 @@ pub(crate) fn fitting_parts(
     }
     let mut chosen: Vec<bool> = body.parts.iter().map(|part| part.essential && !part.known).collect();
     let mut shown = body.render(&chosen, rest, counter);
-    if shown.tokens > limit {
-        return FittingParts::Undivided;
+    // Where not even these fit, the largest are left out first, so that there is room for what fits the message.
+    while shown.tokens > limit {
+        let dearest = (0..chosen.len()).filter(|at| chosen[*at]).max_by_key(|at| (body.costs[*at], usize::MAX - at));
+        let Some(dearest) = dearest else { return FittingParts::Undivided };
+        chosen[dearest] = false;
+        shown = body.render(&chosen, rest, counter);
     }
     // First by the sums of costs, then with the lines between them.
     let mut added = Vec::new();
@@ -204,7 +210,10 @@ pub(crate) fn fitting_parts(
             if tried.tokens <= limit { shown = tried } else { chosen[at] = false }
         }
     }
-    let is_text = |(chosen, part): (&bool, &BodyPart)| *chosen && !text[part.range.clone()].trim().is_empty();
+    // The line that names the base directory is no text of the author's.
+    let start = body_start(text);
+    let own = |part: &BodyPart| &text[part.range.start.max(start).min(part.range.end)..part.range.end];
+    let is_text = |(chosen, part): (&bool, &BodyPart)| *chosen && !own(part).trim().is_empty();
     if chosen.iter().zip(&body.parts).any(is_text) {
         FittingParts::Shown(shown)
     } else if wish.known.is_empty() || wish.all && !body.is_known() {
@@ -235,7 +244,7 @@ impl<'t> BodyParts<'t> {
             let marked = heading.is_some_and(|at| outline.headings()[at].title.to_lowercase().contains(ESSENTIAL_WORD));
             let essential = marked || section.contains(ESSENTIAL_COMMENT);
             let cost = counter.count(section);
-            if cost <= most || essential && !is_lead {
+            if cost <= most || essential && !is_lead && cost <= limit {
                 let known = wish.knows(&range);
                 parts.push(BodyPart { range, heading, first: true, essential: essential || is_lead, known });
                 costs.push(cost);
@@ -244,9 +253,9 @@ impl<'t> BodyParts<'t> {
             for (number, block) in blocks(section, heading.is_some(), most, counter).into_iter().enumerate() {
                 let range = range.start + block.start..range.start + block.end;
                 costs.push(counter.count(&text[range.clone()]));
-                // Of a long lead, only the beginning always comes.
+                // Of a long lead, only the beginning always comes, and of an essential section beyond the limit.
                 let (first, known) = (number == 0, wish.knows(&range));
-                parts.push(BodyPart { range, heading, first, essential: is_lead && first, known });
+                parts.push(BodyPart { range, heading, first, essential: (is_lead || essential) && first, known });
             }
         }
         let above = headings_above(outline.headings());

@@ -22,6 +22,14 @@ pub trait BodySource {
         self.body(skill)
     }
 
+    /// Returns whether a skill's text is on another machine, so that [`body`](BodySource::body) is a sentence in its
+    /// place. A conversation that has loaded such a text is not shown the sentence. The default implementation knows
+    /// none.
+    fn is_elsewhere(&self, skill: &Skill) -> bool {
+        let _ = skill;
+        false
+    }
+
     /// Returns the beginning of a file of a skill, by its path below the skill's directory; `None`, if there is none or
     /// it is not text. The default implementation knows no files.
     fn file_head(&self, skill: &Skill, path: &str) -> Option<FileHead> {

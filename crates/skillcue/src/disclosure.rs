@@ -374,6 +374,10 @@ impl BodySource for LoadedBodies<'_> {
         self.skills.body(skill, arguments, self.session)
     }
 
+    fn is_elsewhere(&self, skill: &Skill) -> bool {
+        skill.server().is_some()
+    }
+
     fn file_head(&self, skill: &Skill, path: &str) -> Option<FileHead> {
         // Nothing is fetched from a server, and nothing is shown of a skill that is held back.
         if skill.server().is_some() || self.skills.held.holds(skill) {

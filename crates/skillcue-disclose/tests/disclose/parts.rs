@@ -72,6 +72,31 @@ fn the_sections_that_fit_are_shown_below_their_headings() {
     );
 }
 
+/// A table of a hundred rows below the title is the lead, and larger than the limit by itself.
+#[test]
+fn a_lead_beyond_the_limit_leaves_room_for_what_fits() {
+    let rows: String = (0..100).map(|row| format!("| E{row} | the meaning of code {row} |\n")).collect();
+    let table = format!("| code | meaning |\n| --- | --- |\n{rows}\n");
+    let only = format!("# Appliance\n\n{table}## Rollback\n\nRun zfsrollback with the last snapshot.\n");
+    for body in [only.clone(), format!("{only}\n{}", section("## Limits", "At most one gigabyte", 20))] {
+        let shown = show(&body, "rollback the last snapshot", 220, None);
+        let text = &shown.turn;
+        assert!(text.contains("## Rollback\n\nRun zfsrollback"), "{text}");
+        assert!(!text.contains("| E0 |") && text.contains("[Not shown: Appliance ("), "not torn, but named: {text}");
+        assert!(shown.skills[0].tokens <= Tokens(220));
+    }
+}
+
+#[test]
+fn an_essential_section_beyond_the_limit_does_not_hide_the_others() {
+    let safety = format!("## Safety (essential)\n\nNever delete.\n\n{}", "Ask before each step.\n\n".repeat(100));
+    let body = format!("Reads files.\n\n{safety}## Rollback\n\nRun zfsrollback with the last snapshot.\n");
+    let shown = show(&body, "rollback the last snapshot", 220, None);
+    let text = &shown.turn;
+    assert!(text.contains("## Rollback\n\nRun zfsrollback"), "{text}");
+    assert!(text.contains("Never delete.") && text.contains("more of Safety"), "its beginning comes: {text}");
+}
+
 /// Most bodies begin with a title and a few words: these are the lead.
 #[test]
 fn the_text_below_the_title_is_the_lead() {

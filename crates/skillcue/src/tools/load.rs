@@ -71,12 +71,7 @@ fn load(
     let limit = skills.load_limit();
     // Where the message is not known, the arguments say most about it.
     let message = if context.message.is_empty() { request.arguments } else { context.message };
-    let mut output = enveloped(skills, skill, id, request, &LoadScope { session: context.shown, message, limit })?;
-    if skill.server().is_some() {
-        // No disclosure shows it, and nothing of it runs here.
-        output.effect = None;
-    }
-    Ok(output)
+    enveloped(skills, skill, id, request, &LoadScope { session: context.shown, message, limit })
 }
 
 /// The smallest limit for the tokens of a load: there is room for a line and for the one that says how to load more.
