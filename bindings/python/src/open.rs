@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use skillcue::catalog::OrgPolicy;
 use skillcue::consent::ConsentGate;
 use skillcue::load::LoaderConfig;
 use skillcue::{Counter, DiscloseConfig, Fallback, Mode, Policy, SkillRoot, Skillcue, Source, Tokens};
@@ -122,7 +123,7 @@ impl OpenOptions {
             max_body_bytes: self.max_body_bytes.unwrap_or(settings.loader.max_body_bytes),
             ..settings.loader.clone()
         };
-        let roots = self.named_roots()?;
+        let roots = self.named_roots(host.policy().map_err(|error| Failure::of(&error))?)?;
         let sink =
             self.usage.then(|| host.usage_sink("python")).transpose().map_err(|error| Failure::of(&error))?.flatten();
         let ledger = sink.as_ref().map(|sink| sink.ledger().clone());
@@ -136,12 +137,15 @@ impl OpenOptions {
         Ok(OpenHost { process: std::process::id(), host, skills, ledger })
     }
 
-    fn named_roots(&self) -> Result<Vec<SkillRoot>, Failure> {
+    /// Returns the roots that the caller names. The word for a source is the caller's claim: to a policy with rules about
+    /// sources, such a root is what it is, a directory named for this run.
+    fn named_roots(&self, policy: &OrgPolicy) -> Result<Vec<SkillRoot>, Failure> {
         let root = |(path, word): &(PathBuf, String)| {
             let source = Source::from_word(word).ok_or_else(|| {
                 let known = Source::ALL.map(Source::as_str).join(", ");
                 Failure::new("usage", format!("`{word}` is no source"), format!("there are {known}"))
             })?;
+            let source = if policy.reads_sources() { Source::Inline } else { source };
             Ok(SkillRoot::new(skillcue_host::absolute(path), source))
         };
         self.roots.iter().map(root).collect()

@@ -181,3 +181,19 @@ def test_the_program_is_carried() -> None:
     assert "skills" in str(skillcue.cli("list", "--isolated")) or skillcue.cli("list", "--isolated") == []
     with pytest.raises(skillcue.NotFoundError):
         skillcue.cli("load", "absent", "--isolated")
+
+
+def test_a_policy_about_sources_takes_a_named_root_for_what_it_is(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = tmp_path / "policy.toml"
+    monkeypatch.setenv("SKILLCUE_POLICY", str(policy))
+    for allowed, is_open in [("bundled", False), ("inline", True)]:
+        policy.write_text(f'[sources]\nallow = ["{allowed}"]\n')
+        with Skillcue(roots=[(tree, "bundled")]) as opened:
+            assert opened.get("pdf").source == "inline"
+            if is_open:
+                opened.load("pdf")
+            else:
+                with pytest.raises(skillcue.SkillcueError, match="closed by the policy"):
+                    opened.load("pdf")

@@ -66,8 +66,9 @@ pub use discovery_state::DiscoveryState;
 pub use enablement::Enablement;
 pub use glob::NameGlob;
 pub use org_policy::{
-    ContentAuditor, OrgPolicy, OrgPolicyError, PolicyGate, PolicyRefusal, PolicySubject, PolicySummary, ProgramRule,
-    SkillOrigin, SkillOrigins, SkillRequirement, SubjectContent, publisher_of,
+    ContentAuditor, KeptPolicy, OrgPolicy, OrgPolicyError, PolicyGate, PolicyRefusal, PolicySubject, PolicySummary,
+    ProgramRule, SkillOrigin, SkillOrigins, SkillRequirement, SubjectContent, kept_catalog_name, publisher_of,
+    without_userinfo,
 };
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use remote::RemoteSkill;

@@ -6,6 +6,7 @@
 
 mod file;
 mod gate;
+mod kept;
 mod origin;
 
 use std::fmt;
@@ -17,7 +18,8 @@ use skillcue_format::Severity;
 pub use file::OrgPolicyError;
 pub(crate) use gate::PolicyStanding;
 pub use gate::{ContentAuditor, PolicyGate, SkillOrigin, SkillOrigins};
-pub use origin::publisher_of;
+pub use kept::{KeptPolicy, kept_catalog_name};
+pub use origin::{publisher_of, without_userinfo};
 
 use crate::{ContentId, NameGlob};
 use origin::SourceRule;
@@ -236,9 +238,36 @@ impl OrgPolicy {
         self.parts.iter().any(reads)
     }
 
+    /// Returns whether a rule depends on the word for a skill's source.
+    ///
+    /// ```
+    /// use skillcue_catalog::OrgPolicy;
+    /// let reads = |text: &str| OrgPolicy::parse(text.as_bytes(), "a test").map(|policy| policy.reads_sources());
+    /// assert!(reads("[sources]\nallow = ['user']\n")? && reads("[audit]\nrefuse = 'high'\nexempt = ['mcp']\n")?);
+    /// assert!(!reads("[forbid]\nskills = ['pdf']\n")?);
+    /// # Ok::<(), skillcue_catalog::OrgPolicyError>(())
+    /// ```
+    pub fn reads_sources(&self) -> bool {
+        let reads = |part: &PolicyPart| {
+            part.sources.is_some()
+                || part.audit.as_ref().is_some_and(|audit| !audit.exempt.is_empty())
+                || part.required.iter().any(|it| it.source.is_some())
+        };
+        self.parts.iter().any(reads)
+    }
+
     /// Returns why a skill may not be seen, loaded, installed or run; `None` if it may. The one decision of a policy.
     pub fn refusal(&self, subject: &PolicySubject<'_>) -> Option<PolicyRefusal> {
         self.parts.iter().find_map(|part| part.refusal(subject))
+    }
+
+    /// Returns why a skill may not be given to others: by the rules about names and content alone, because those about sources,
+    /// origins and publishers are about where skills come from, not about where they go.
+    pub fn outbound_refusal(&self, subject: &PolicySubject<'_>) -> Option<PolicyRefusal> {
+        let refusal = |part: &PolicyPart| {
+            part.broken_refusal().or_else(|| part.name_refusal(subject)).or_else(|| part.content_refusal(subject))
+        };
+        self.parts.iter().find_map(refusal)
     }
 
     /// Returns why nothing may come from an address, by the rules about sources, origins and publishers alone: for what is
@@ -371,10 +400,10 @@ impl PolicyPart {
         }
         let is_signed = self.keys.as_ref().is_some_and(|keys| subject.keys.iter().any(|key| keys.contains(key)));
         let is_known = |globs: &Vec<NameGlob>| publisher.is_some_and(|it| NameGlob::any(globs, it));
-        // A catalog is known by its keys: where it lies says nothing about its publisher.
-        if !subject.keys.is_empty() || subject.source == "catalog" {
+        // A catalog is known by its keys, if the policy names some: where it lies says less about its publisher.
+        if self.keys.is_some() && (!subject.keys.is_empty() || subject.source == "catalog") {
             let reason = || "no key that may publish has signed it".to_owned();
-            return (self.keys.is_some() && !is_signed).then(|| self.refuse("publishers.keys", reason()));
+            return (!is_signed).then(|| self.refuse("publishers.keys", reason()));
         }
         let publisher = publisher?;
         let globs = self.publishers.as_ref()?;

@@ -2,14 +2,15 @@
 
 use std::sync::OnceLock;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error as _};
 
 use crate::{Catalog, NameGlob, Skill};
 
 /// A rule that decides which skills of a catalog are in a view. It narrows only: a skill is in the view if the catalog has
 /// it and the rule keeps it.
 ///
-/// An empty list of what is included includes everything, and what is excluded is never in.
+/// An empty list of what is included includes everything, as one that is missing in a file does, and what is excluded is
+/// never in. A list that is written down and empty is an error: it would show everything where it seems to show nothing.
 ///
 /// ```
 /// use skillcue_catalog::{Discovery, SkillRoot, Source, ViewRule};
@@ -27,14 +28,17 @@ use crate::{Catalog, NameGlob, Skill};
 /// assert_eq!(view.skills().map(|skill| skill.name()).collect::<Vec<_>>(), ["sales-quote"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ViewRule {
     /// Globs over names, one of which a skill must fit: by its name, or by its address such as `pdf@user`.
+    #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub skills: Vec<NameGlob>,
     /// Globs over sources, one of which a skill must come from: `user`, `project`, `plugin` …
+    #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub sources: Vec<NameGlob>,
     /// Globs over plugins, one of which a skill must come from; then skills of no plugin are out.
+    #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub plugins: Vec<NameGlob>,
     /// Globs over names that are out.
     pub exclude_skills: Vec<NameGlob>,
@@ -45,6 +49,25 @@ pub struct ViewRule {
 }
 
 impl ViewRule {
+    /// Reads a list of what is included, for `#[serde(deserialize_with)]`. An empty list is an error that says what to write.
+    ///
+    /// ```
+    /// use skillcue_catalog::ViewRule;
+    ///
+    /// let error = serde_json::from_str::<ViewRule>(r#"{"skills": []}"#).unwrap_err().to_string();
+    /// assert!(error.starts_with("an empty list would include everything: remove the key for that"), "{error}");
+    /// assert_eq!(serde_json::from_str::<ViewRule>("{}").unwrap(), ViewRule::default());
+    /// ```
+    pub fn deserialize_included<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NameGlob>, D::Error> {
+        let globs = Vec::deserialize(deserializer)?;
+        if globs.is_empty() {
+            let message = "an empty list would include everything: remove the key for that, or name what is in; to \
+                           include nothing, exclude \"*\"";
+            return Err(D::Error::custom(message));
+        }
+        Ok(globs)
+    }
+
     /// Returns whether a skill of the catalog is in the view. Nothing else decides about that.
     pub fn keeps(&self, skill: &Skill) -> bool {
         let (name, address) = (skill.name(), skill.address());

@@ -103,7 +103,7 @@ fn read(dir: &BenchDir, url: &str) -> Outcome<()> {
     };
     let (cache, data) = (dir.0.join("cache"), dir.0.join("data"));
     let home = CatalogsOptions { cache: Some(cache.clone()), data: Some(data), ..CatalogsOptions::default() };
-    let kept = cache.join("catalogs/acme");
+    let kept = cache.join("catalogs").join(skillcue_catalog::kept_catalog_name("acme", url));
     let watched = Store::open(url, &spec.store)?;
     let reader = || Catalogs::new([spec.clone()], &home).with_store("acme", watched.clone());
     let floor = Floor::new(url)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use skillcue::consent::{ConsentGate, ConsentStore, Question};
 use skillcue::remote::{Remote, RemoteEntry};
-use skillcue_catalog::OrgPolicy;
+use skillcue_catalog::{OrgPolicy, kept_catalog_name};
 use skillcue_format::{Diagnostic, Severity};
 
 use crate::kept::{KeptCatalog, KeptFailure, KeptHead};
@@ -62,7 +62,7 @@ pub struct CatalogStatus {
     pub expires: Option<String>,
     /// Whether it has expired.
     pub expired: bool,
-    /// The keys that it is signed with.
+    /// Those of the configured keys that have signed it, verified.
     pub signers: Vec<String>,
     /// Whether its skills may be loaded without asking a person.
     pub trusted: bool,
@@ -88,7 +88,7 @@ impl Catalogs {
                 refused.push(format!("{}: configured twice; the first counts", spec.name));
                 continue;
             }
-            let kept = KeptCatalog::new(options.cache.as_deref(), options.data.as_deref(), &spec.name, spec.identity());
+            let kept = KeptCatalog::new(options.cache.as_deref(), options.data.as_deref(), &spec);
             let source = CatalogSource::new(spec, kept, Arc::clone(&engine), Arc::clone(&options.consent));
             sources.push(Arc::new(source));
         }
@@ -200,7 +200,7 @@ impl Catalogs {
                 sequence: head.map(|head| head.signed().sequence),
                 expires: head.map(crate::CatalogHead::expiry),
                 expired: head.is_some_and(|head| head.is_expired(now)),
-                signers: head.map(|head| head.signers().map(str::to_owned).collect()).unwrap_or_default(),
+                signers: state.current.as_ref().map(|current| current.keys.clone()).unwrap_or_default(),
                 trusted: source.spec.is_trusted(),
                 has_policy: state.current.as_ref().is_some_and(|current| current.document.policy.is_some()),
                 policy_applies: !source.published_policy().is_empty(),
@@ -210,6 +210,11 @@ impl Catalogs {
             }
         };
         self.sources.iter().map(status).collect()
+    }
+
+    /// Returns the catalogs that have expired and are still in use, one line each.
+    pub fn expiries(&self) -> Vec<Diagnostic> {
+        self.status().iter().filter_map(expiry).collect()
     }
 
     /// Returns what is wrong with the catalogs, one line each.
@@ -233,11 +238,9 @@ impl Catalogs {
                     format!("the catalog {name:?}: {failure}; {kept}"),
                     "the status of catalogs says more",
                 ));
-            } else if status.expired {
-                let expires = status.expires.as_deref().unwrap_or_default();
-                let message = format!("the catalog {name:?} expired on {expires}; its last generation stays in use");
-                found.push(named(message, "ask its publisher to renew it"));
             }
+            // A store that offers nothing newer has failed with the same words.
+            found.extend(expiry(&status).filter(|_| !status.failure.as_deref().is_some_and(is_expiry)));
             if status.has_policy && !status.policy_applies {
                 let message = format!("the policy of the catalog {name:?} does not apply: no key is configured for it");
                 found.push(named(message, "add the publisher's public key to its `keys` in skillcue.toml"));
@@ -252,14 +255,29 @@ impl Catalogs {
         self.source(name)?.question(entry)
     }
 
-    /// Deletes what is kept of catalogs that are not configured any more.
+    /// Deletes what is kept of catalogs that are not configured here and were not used for 90 days.
     pub fn prune(&self, options: &CatalogsOptions) {
-        if let Some(cache) = &options.cache {
-            crate::kept::prune(cache, |name| self.source(name).is_some());
-        }
+        let Some(cache) = &options.cache else { return };
+        let is_configured = |kept: &str| {
+            self.sources.iter().any(|source| kept_catalog_name(&source.spec.name, &source.spec.url) == kept)
+        };
+        crate::kept::prune(cache, is_configured, SystemTime::now());
     }
 
     pub(crate) fn source(&self, name: &str) -> Option<&Arc<CatalogSource>> {
         self.sources.iter().find(|source| source.spec.name == name)
     }
+}
+
+/// Returns the line about a catalog that has expired.
+fn expiry(status: &CatalogStatus) -> Option<Diagnostic> {
+    let expires = status.expires.as_deref().filter(|_| status.expired)?;
+    let message = format!("the catalog {:?} expired on {expires}; its last generation stays in use", status.name);
+    let help = "ask its publisher to renew it";
+    Some(Diagnostic::named("catalog", Severity::Warning, message).with_help(help))
+}
+
+/// Returns whether a failure is that the store offers a head which has expired.
+fn is_expiry(failure: &str) -> bool {
+    failure.starts_with("the catalog expired on ")
 }

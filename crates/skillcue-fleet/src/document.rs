@@ -17,7 +17,8 @@ use skillcue_mcp::host::door;
 use skillcue_select::DocTerms;
 
 use crate::FleetError;
-use crate::limits::{MAX_SHARD_BITS, MAX_SHARD_RAW, MAX_SKILLS, SKILLS_PER_SHARD};
+use crate::budget::{BoundedLines, UnpackBudget};
+use crate::limits::{MAX_ENTRY_RAW, MAX_SHARD, MAX_SHARD_BITS, MAX_SHARD_RAW, MAX_SKILLS, SKILLS_PER_SHARD};
 
 /// A blob by its digest, with its size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -147,34 +148,71 @@ pub(crate) struct Shard {
     pub(crate) terms: BTreeMap<String, PublishedBody>,
 }
 
-/// Returns entries as they are stored: a line of JSON each, compressed. Equal entries give equal bytes.
-pub(crate) fn write_entries<'e>(entries: impl Iterator<Item = &'e Arc<RemoteEntry>>) -> Vec<u8> {
+/// Returns entries as they are stored: a line of JSON each, compressed. Equal entries give equal bytes. More than a reader
+/// takes is an error.
+pub(crate) fn write_entries<'e>(entries: impl Iterator<Item = &'e Arc<RemoteEntry>>) -> Result<Vec<u8>, FleetError> {
     let mut lines = Vec::new();
     for entry in entries {
         lines.extend_from_slice(door::write_entry(entry).to_string().as_bytes());
         lines.push(b'\n');
     }
-    pack(&lines)
+    pack_shard(&lines)
 }
 
-/// Reads stored entries. Each is checked as if a server had sent it.
-pub(crate) fn read_entries(bytes: &[u8]) -> Result<Vec<Arc<RemoteEntry>>, FleetError> {
+fn pack_shard(raw: &[u8]) -> Result<Vec<u8>, FleetError> {
+    let too_large = |max| FleetError::TooLarge { what: "a shard of the catalog".to_owned(), max };
+    if raw.len() as u64 > MAX_SHARD_RAW {
+        return Err(too_large(MAX_SHARD_RAW));
+    }
+    let packed = pack(raw);
+    if packed.len() as u64 > MAX_SHARD { Err(too_large(MAX_SHARD)) } else { Ok(packed) }
+}
+
+/// Entries that were read, and how many bytes they were unpacked.
+#[derive(Debug)]
+pub(crate) struct ReadEntries {
+    pub(crate) entries: Vec<Arc<RemoteEntry>>,
+    pub(crate) raw: u64,
+}
+
+/// Reads the stored entries of a shard that has `skills` of them. Each is checked as if a server had sent it. Reading stops at
+/// the first byte that is too much: what is in memory is at most one line, and entries that were checked.
+pub(crate) fn read_entries(bytes: &[u8], skills: usize, budget: &UnpackBudget) -> Result<ReadEntries, FleetError> {
     let invalid = |why: String| FleetError::Invalid { what: "a shard of the catalog".to_owned(), why };
-    let lines = unpack(bytes, MAX_SHARD_RAW)?;
-    let mut entries = Vec::new();
-    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let value = serde_json::from_slice(line).map_err(|error| invalid(error.to_string()))?;
+    let too_large = |what: &str, max: u64| FleetError::TooLarge { what: what.to_owned(), max };
+    let mut lines = BoundedLines::new(GzDecoder::new(bytes), MAX_ENTRY_RAW);
+    let (mut entries, mut line, mut raw) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let read = lines.next(&mut line).map_err(|error| invalid(error.to_string()))?;
+        if read == 0 {
+            break;
+        }
+        budget.take(read)?;
+        raw += read;
+        if read > MAX_ENTRY_RAW {
+            return Err(too_large("an entry of the catalog", MAX_ENTRY_RAW));
+        }
+        if raw > MAX_SHARD_RAW {
+            return Err(too_large("a shard of the catalog, unpacked,", MAX_SHARD_RAW));
+        }
+        if line.is_empty() {
+            continue;
+        }
+        if entries.len() == skills {
+            return Err(invalid(format!("it has more skills than the {skills} that the document says")));
+        }
+        let value = serde_json::from_slice(&line).map_err(|error| invalid(error.to_string()))?;
         let entry = door::read_entry(&value).map_err(|why| invalid(skillcue_base::Shown(&why).to_string()))?;
         if entry.files.is_none() {
             return Err(invalid(format!("{} does not list its files", skillcue_base::Shown(&entry.uri))));
         }
         entries.push(Arc::new(entry));
     }
-    Ok(entries)
+    Ok(ReadEntries { entries, raw })
 }
 
-/// Returns terms as they are stored.
-pub(crate) fn write_terms<'t>(terms: impl ExactSizeIterator<Item = &'t PublishedBody>) -> Vec<u8> {
+/// Returns terms as they are stored. More than a reader takes is an error.
+pub(crate) fn write_terms<'t>(terms: impl ExactSizeIterator<Item = &'t PublishedBody>) -> Result<Vec<u8>, FleetError> {
     let mut writer = Writer::default();
     writer.count(terms.len());
     for body in terms {
@@ -182,15 +220,20 @@ pub(crate) fn write_terms<'t>(terms: impl ExactSizeIterator<Item = &'t Published
         writer.u64(body.content);
         body.terms.write(&mut writer);
     }
-    pack(writer.as_bytes())
+    pack_shard(writer.as_bytes())
 }
 
-/// Reads stored terms.
-pub(crate) fn read_terms(bytes: &[u8]) -> Result<Vec<PublishedBody>, FleetError> {
+/// Reads the stored terms of at most `max_bodies` bodies.
+pub(crate) fn read_terms(
+    bytes: &[u8],
+    max_bodies: usize,
+    budget: &UnpackBudget,
+) -> Result<Vec<PublishedBody>, FleetError> {
     let raw = unpack(bytes, MAX_SHARD_RAW)?;
+    budget.take(raw.len() as u64)?;
     let mut reader = Reader::new(&raw);
     let read = |reader: &mut Reader<'_>| {
-        let count = reader.count()?;
+        let count = reader.count().filter(|count| *count <= max_bodies)?;
         let mut bodies = Vec::new();
         for _ in 0..count {
             let (uri, content) = (reader.text()?.to_owned(), reader.u64()?);
@@ -250,12 +293,56 @@ mod tests {
             content: 7,
             terms: skillcue_select::BodyTerms::of_body("Merge pages."),
         }];
-        let packed = write_terms(terms.iter());
-        assert_eq!(read_terms(&packed).unwrap(), terms);
+        let packed = write_terms(terms.iter()).unwrap();
+        let budget = UnpackBudget::new(1 << 20);
+        assert_eq!(read_terms(&packed, 1, &budget).unwrap(), terms);
+        assert!(read_terms(&packed, 0, &budget).is_err(), "more than the document says");
         for cut in 0..packed.len() {
-            assert!(read_terms(&packed[..cut]).is_err(), "{cut}");
+            assert!(read_terms(&packed[..cut], 1, &budget).is_err(), "{cut}");
         }
-        assert!(read_entries(&pack(b"{}\n")).is_err());
-        assert!(read_entries(b"no gzip").is_err());
+        assert!(read_entries(&pack(b"{}\n"), 1, &budget).is_err());
+        assert!(read_entries(b"no gzip", 1, &budget).is_err());
+    }
+
+    /// Returns a line of a shard, without its end.
+    fn line(number: usize) -> String {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let uri = format!("skill://s{number}/SKILL.md");
+        let entry = serde_json::json!({
+            "uri": uri, "frontmatter": {"name": format!("s{number}"), "description": "Does things."},
+            "resources": [{"uri": uri, "digest": digest, "size": 1}],
+        });
+        entry.to_string()
+    }
+
+    #[test]
+    fn a_shard_bomb_is_refused_within_a_small_bound() {
+        let first = format!("{}\n", line(0));
+        let budget = UnpackBudget::new(u64::MAX);
+        assert_eq!(read_entries(&pack(first.as_bytes()), 1, &budget).unwrap().entries.len(), 1);
+        // More entries than the document says, by any number.
+        let many = pack(first.repeat(200_000).as_bytes());
+        let budget = UnpackBudget::new(u64::MAX);
+        let error = read_entries(&many, 1, &budget).unwrap_err();
+        assert!(error.to_string().contains("more skills than the 1"), "{error}");
+        assert!(budget.taken() < 4096, "{}", budget.taken());
+        // One entry without an end, and empty lines without an end.
+        let endless = pack(&vec![b' '; 60 << 20]);
+        let budget = UnpackBudget::new(u64::MAX);
+        assert!(matches!(read_entries(&endless, 1, &budget), Err(FleetError::TooLarge { max: MAX_ENTRY_RAW, .. })));
+        assert!(budget.taken() <= MAX_ENTRY_RAW + 1);
+        let empty = pack(&vec![b'\n'; 60 << 20]);
+        let budget = UnpackBudget::new(1 << 20);
+        assert!(matches!(read_entries(&empty, 1, &budget), Err(FleetError::TooLarge { .. })));
+        assert!(budget.taken() <= 1 << 20);
+    }
+
+    #[test]
+    fn shards_share_one_budget() {
+        let first = format!("{}\n", line(0));
+        let packed = pack(first.as_bytes());
+        let budget = UnpackBudget::new(first.len() as u64 * 2);
+        assert!(read_entries(&packed, 1, &budget).is_ok() && read_entries(&packed, 1, &budget).is_ok());
+        assert!(matches!(read_entries(&packed, 1, &budget), Err(FleetError::TooLarge { .. })));
     }
 }

@@ -45,6 +45,18 @@ pub enum FleetError {
         /// The limit.
         seconds: u64,
     },
+    /// The store took too long over what it was sent.
+    #[error("the store did not take {what} within {seconds} s")]
+    #[info(
+        code = "unreachable",
+        hint = "publish again, over a faster line or with --bandwidth; nothing is half published"
+    )]
+    SlowUpload {
+        /// The object.
+        what: String,
+        /// The limit.
+        seconds: u64,
+    },
     /// There is no such object.
     #[error("the store has no {0}")]
     #[info(code = "not_found", hint = "look at the address; publishing skills makes a catalog")]
@@ -78,7 +90,7 @@ pub enum FleetError {
     },
     /// The head has no signature.
     #[error("the catalog is not signed, and keys are configured for it")]
-    #[info(code = "unsigned", hint = "its publisher signs it (catalog sign URL --key FILE)")]
+    #[info(code = "unsigned", hint = "its publisher signs it (catalog sign URL --key FILE --generation N-DIGEST)")]
     Unsigned,
     /// None of the trusted keys has signed the head.
     #[error("none of the {trusted} trusted keys has signed the catalog; it is signed by {by}")]
@@ -102,13 +114,63 @@ pub enum FleetError {
         /// The highest one that was seen.
         seen: u64,
     },
+    /// An older generation than the publisher may build upon.
+    #[error(
+        "the store offers generation {offered}, and generation {known} or a newer one was expected: it was rolled back"
+    )]
+    #[info(
+        code = "rolled_back",
+        hint = "put the newest head back; after a new start on purpose, delete the catalog's file in `publishers` below the data directory"
+    )]
+    OldBase {
+        /// The sequence number that is offered; 0 if there is no catalog.
+        offered: u64,
+        /// The lowest one that is accepted.
+        known: u64,
+    },
+    /// The file that remembers which generation was seen cannot be used.
+    #[error("{path} cannot be used: {why}; without it, a rollback of the catalog would not be noticed")]
+    #[info(
+        code = "memory",
+        hint = "make the file readable and writable for you; or delete it, if you trust what the store has now"
+    )]
+    Memory {
+        /// The file.
+        path: String,
+        /// The cause.
+        why: String,
+    },
+    /// Another generation than the one that was named.
+    #[error("the store offers generation {offered}, not {named}")]
+    #[info(code = "wrong_generation", hint = "look at it first: `catalog verify URL --deep` checks it and names it")]
+    OtherGeneration {
+        /// The number and the digest that are offered.
+        offered: String,
+        /// Those that were named.
+        named: String,
+    },
+    /// A text names no generation.
+    #[error("{0:?} is no generation")]
+    #[info(code = "usage", hint = "write NUMBER-DIGEST with all 64 digits, as `catalog verify URL` prints it")]
+    Generation(String),
+    /// Another collection is under way.
+    #[error("another collection is under way, until {0} at the latest")]
+    #[info(code = "conflict", hint = "try again when it has ended")]
+    Collecting(String),
+    /// The lease of this collection has gone to another one.
+    #[error("the collection has lost its lease to another process, and has stopped")]
+    #[info(code = "conflict", hint = "try again later; what is left goes with the next collection")]
+    LeaseLost,
     /// Two generations with one number.
     #[error("the store offers another generation {0} than the one seen before")]
     #[info(code = "forked", hint = "one of the two is forged, or the store lost a write; tell its operator")]
     Forked(u64),
     /// The head has expired.
     #[error("the catalog expired on {0}: the store is frozen, or its publishers have stopped")]
-    #[info(code = "expired", hint = "its publisher renews it (catalog sign URL --key FILE --renew)")]
+    #[info(
+        code = "expired",
+        hint = "its publisher looks at it and renews it (catalog sign URL --key FILE --renew --generation N-DIGEST)"
+    )]
     Expired(String),
     /// The catalog has another name.
     #[error("the catalog there is called {there:?}, not {here:?}")]
@@ -174,8 +236,11 @@ impl FleetError {
             self,
             FleetError::Address { .. }
                 | FleetError::Bandwidth { .. }
+                | FleetError::Generation(_)
                 | FleetError::Unreachable { .. }
                 | FleetError::Slow { .. }
+                | FleetError::SlowUpload { .. }
+                | FleetError::Memory { .. }
                 | FleetError::Missing(_)
                 | FleetError::File { .. }
                 | FleetError::Threads(_)

@@ -6,12 +6,16 @@
 //! such a head. As the lease changes the head's tag and a counter in it, a publisher that wrote blobs before is refused
 //! when it moves the head afterwards, sees another counter, and looks for its blobs again. Blobs younger than the grace
 //! period are kept besides. A collection that dies leaves a lease that ends by itself.
+//!
+//! Collections: there is one at a time. A lease has a random number by which its collection knows it; another collection is
+//! refused while it lasts, and before each batch of deletes the number is compared with that in the head.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
+use crate::budget::UnpackBudget;
 use crate::document::{Document, ShardRef, document_path, read_entries};
 use crate::head::{CollectionLease, HEAD, seconds};
 use crate::limits::{CLOCK_SKEW, CONCURRENT, MAX_COLLECTION, MAX_DOCUMENT, MAX_HEAD, MAX_SHARD, MIN_GRACE};
@@ -64,9 +68,9 @@ pub fn gc(engine: &FleetEngine, store: &Store, options: &GcOptions) -> Result<Ca
             let (head, _) = read_head(store).await?;
             return collect(store, &head, options, None).await;
         }
-        let (head, until) = begin(store).await?;
-        let report = collect(store, &head, options, Some(until)).await;
-        let ended = end(store).await;
+        let (head, lease) = begin(store).await?;
+        let report = collect(store, &head, options, Some(lease)).await;
+        let ended = end(store, lease).await;
         let report = report?;
         ended.map(|()| report)
     })
@@ -77,25 +81,52 @@ async fn read_head(store: &Store) -> Result<(CatalogHead, Option<String>), Fleet
     Ok((CatalogHead::read(&fetched.bytes)?, fetched.tag))
 }
 
-/// Marks the head: nothing is published until the collection has ended.
-async fn begin(store: &Store) -> Result<(CatalogHead, SystemTime), FleetError> {
-    let until = SystemTime::now() + MAX_COLLECTION;
+/// Marks the head: nothing is published until the collection has ended, and no other collection begins.
+async fn begin(store: &Store) -> Result<(CatalogHead, CollectionLease), FleetError> {
+    let owner = getrandom::u64().map_err(|error| FleetError::Threads(error.to_string()))?;
+    let lease = CollectionLease { until: seconds(SystemTime::now() + MAX_COLLECTION), owner };
     let changed = change(store, |head| {
-        head.collecting = Some(CollectionLease { until: seconds(until) });
-        head.collected += 1;
+        let now = SystemTime::now();
+        if let Some(left) = head.collection_left(now) {
+            return Err(FleetError::Collecting(skillcue_base::rfc3339_seconds(now + left)));
+        }
+        head.collecting = Some(lease);
+        // Only that it is another number counts. It is not signed, so that it may be the largest there is.
+        head.collected = head.collected.wrapping_add(1);
+        Ok(())
     });
-    Ok((changed.await?, until))
+    Ok((changed.await?, lease))
 }
 
-async fn end(store: &Store) -> Result<(), FleetError> {
-    change(store, |head| head.collecting = None).await.map(drop)
+/// Ends the collection, unless its lease has gone to another one.
+async fn end(store: &Store, lease: CollectionLease) -> Result<(), FleetError> {
+    let ended = change(store, |head| {
+        if head.collecting != Some(lease) {
+            return Err(FleetError::LeaseLost);
+        }
+        head.collecting = None;
+        Ok(())
+    });
+    ended.await.map(drop)
 }
 
-/// Changes what is not signed in the head.
-async fn change(store: &Store, edit: impl Fn(&mut CatalogHead)) -> Result<CatalogHead, FleetError> {
+/// Checks that the lease is still this collection's, and has time left.
+async fn check_lease(store: &Store, lease: CollectionLease) -> Result<(), FleetError> {
+    if seconds(SystemTime::now() + CLOCK_SKEW) > lease.until {
+        return Err(FleetError::Slow { what: "a collection".to_owned(), seconds: MAX_COLLECTION.as_secs() });
+    }
+    let (head, _) = read_head(store).await?;
+    if head.collecting == Some(lease) { Ok(()) } else { Err(FleetError::LeaseLost) }
+}
+
+/// Changes what is not signed in the head, unless `edit` refuses.
+async fn change(
+    store: &Store,
+    edit: impl Fn(&mut CatalogHead) -> Result<(), FleetError>,
+) -> Result<CatalogHead, FleetError> {
     for attempt in 0..crate::limits::MAX_ATTEMPTS {
         let (mut head, tag) = read_head(store).await?;
-        edit(&mut head);
+        edit(&mut head)?;
         if store.replace(HEAD, head.write()?, tag.as_deref()).await? == WriteOutcome::Written {
             return Ok(head);
         }
@@ -108,7 +139,7 @@ async fn collect(
     store: &Store,
     head: &CatalogHead,
     options: &GcOptions,
-    until: Option<SystemTime>,
+    lease: Option<CollectionLease>,
 ) -> Result<CatalogGcReport, FleetError> {
     let now = SystemTime::now();
     let mut found: Vec<(u64, String, SystemTime)> = Vec::new();
@@ -160,13 +191,11 @@ async fn collect(
         blobs: blobs.len(),
         bytes: blobs.iter().map(|(_, size)| size).sum(),
     };
-    let Some(until) = until else { return Ok(report) };
+    let Some(lease) = lease else { return Ok(report) };
     // Documents first: a document whose blobs are gone must not be found.
     let doomed: Vec<String> = gone.into_iter().chain(blobs.into_iter().map(|(path, _)| path)).collect();
     for batch in doomed.chunks(CONCURRENT * 8) {
-        if SystemTime::now() + CLOCK_SKEW > until {
-            return Err(FleetError::Slow { what: "a collection".to_owned(), seconds: MAX_COLLECTION.as_secs() });
-        }
+        check_lease(store, lease).await?;
         let deletes = batch.iter().map(|path| store.delete(path));
         stream::iter(deletes).buffer_unordered(CONCURRENT).try_for_each(|()| async { Ok(()) }).await?;
     }
@@ -196,9 +225,10 @@ async fn named_blobs(
         named.insert(blob_path(&blob.digest));
     }
     // Entries alone, and none is kept: the terms of bodies name no blobs.
+    let budget = UnpackBudget::of_generation(true);
     let read = |shard: &ShardRef| {
-        let entries = shard.entries.clone();
-        async move { read_entries(&store.blob(&entries, MAX_SHARD).await?) }
+        let (shard, budget) = (shard.clone(), &budget);
+        async move { read_entries(&store.blob(&shard.entries, MAX_SHARD).await?, shard.skills, budget) }
     };
     let mut shards = stream::iter(document.shards.iter().flatten().map(read)).buffer_unordered(CONCURRENT);
     while let Some(shard) = shards.next().await {
@@ -206,7 +236,7 @@ async fn named_blobs(
             Err(FleetError::Missing(_)) if !is_current => continue,
             shard => shard?,
         };
-        for file in shard.iter().flat_map(|entry| entry.files.iter().flatten()) {
+        for file in shard.entries.iter().flat_map(|entry| entry.files.iter().flatten()) {
             if let Some(Ok(digest)) = file.digest.strip_prefix("sha256:").map(str::parse) {
                 named.insert(blob_path(&digest));
             }

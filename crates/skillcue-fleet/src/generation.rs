@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use skillcue_base::{Digest, lock};
 
+use crate::budget::UnpackBudget;
 use crate::document::{self, Document, Shard, ShardRef, document_path};
 use crate::head::HEAD;
 use crate::limits::{CONCURRENT, MAX_DOCUMENT, MAX_HEAD, MAX_SHARD};
@@ -82,14 +83,20 @@ pub(crate) fn checked_document(head: &CatalogHead, bytes: &[u8]) -> Result<Docum
 
 impl ShardCache {
     /// Reads a shard with the terms of its bodies.
-    pub(crate) async fn read(&self, store: &Store, shard: &ShardRef) -> Result<Arc<Shard>, FleetError> {
+    pub(crate) async fn read(
+        &self,
+        store: &Store,
+        shard: &ShardRef,
+        budget: &UnpackBudget,
+    ) -> Result<Arc<Shard>, FleetError> {
         let key = (shard.entries.digest, shard.terms.as_ref().map(|terms| terms.digest));
         if let Some(known) = lock(&self.kept).get(&key) {
             return Ok(Arc::clone(known));
         }
-        let entries = document::read_entries(&store.blob(&shard.entries, MAX_SHARD).await?)?;
+        let bytes = store.blob(&shard.entries, MAX_SHARD).await?;
+        let entries = document::read_entries(&bytes, shard.skills, budget)?.entries;
         let terms = match &shard.terms {
-            Some(terms) => document::read_terms(&store.blob(terms, MAX_SHARD).await?)?,
+            Some(terms) => document::read_terms(&store.blob(terms, MAX_SHARD).await?, shard.unindexed, budget)?,
             None => Vec::new(),
         };
         let read = Arc::new(Shard {
@@ -116,8 +123,13 @@ impl ShardCache {
     }
 
     /// Reads all shards of a document, several at once.
-    pub(crate) async fn read_all(&self, store: &Store, document: &Document) -> Result<Vec<Arc<Shard>>, FleetError> {
-        stream::iter(document.shards.iter().flatten().map(|shard| self.read(store, shard)))
+    pub(crate) async fn read_all(
+        &self,
+        store: &Store,
+        document: &Document,
+        budget: &UnpackBudget,
+    ) -> Result<Vec<Arc<Shard>>, FleetError> {
+        stream::iter(document.shards.iter().flatten().map(|shard| self.read(store, shard, budget)))
             .buffered(CONCURRENT)
             .try_collect()
             .await

@@ -1,12 +1,14 @@
 //! `head`: the one object of a catalog that changes. It names a generation, and is signed.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use skillcue_base::{Digest, rfc3339_seconds};
 
 use crate::key::{PublicKey, SigningKey};
-use crate::limits::{CLOCK_SKEW, MAX_SIGNATURES};
+use crate::limits::{CLOCK_SKEW, MAX_COLLECTION, MAX_SIGNATURES};
 use crate::{BlobRef, FleetError};
 
 /// The version of the format.
@@ -45,6 +47,9 @@ pub struct HeadSignature {
 pub(crate) struct CollectionLease {
     /// In seconds since 1970.
     pub(crate) until: u64,
+    /// A random number that the collection knows its lease by.
+    #[serde(default)]
+    pub(crate) owner: u64,
 }
 
 /// The file itself.
@@ -214,10 +219,75 @@ impl CatalogHead {
         SeenGeneration { sequence: self.signed.sequence, document: self.signed.document.digest }
     }
 
-    /// Returns how long a collection still keeps publishers waiting.
+    /// Returns how long a collection still keeps publishers waiting. A lease that is longer than any collection is none: a
+    /// writer of the store without a key could end all publishing with it.
     pub(crate) fn collection_left(&self, now: SystemTime) -> Option<Duration> {
         let until = time_of(self.collecting?.until)?;
-        until.duration_since(now).ok()
+        until.duration_since(now).ok().filter(|left| *left <= MAX_COLLECTION + CLOCK_SKEW)
+    }
+
+    /// Returns the keys whose signatures fit: any key, known or not.
+    pub(crate) fn fitting_signers(&self) -> Vec<String> {
+        let fits = |it: &&HeadSignature| {
+            it.key.parse::<PublicKey>().is_ok_and(|key| key.is_signature(&self.text, &it.signature))
+        };
+        self.signatures.iter().filter(fits).map(|it| it.key.clone()).collect()
+    }
+
+    /// Returns the number and the digest of its generation.
+    pub fn generation(&self) -> GenerationId {
+        GenerationId { sequence: self.signed.sequence, document: self.signed.document.digest }
+    }
+
+    /// Returns the number of the generation after this one.
+    pub(crate) fn next_sequence(&self) -> Result<u64, FleetError> {
+        next_sequence(self.signed.sequence)
+    }
+}
+
+/// Returns when a head expires that is made now, as a head has it.
+pub(crate) fn expiry_after(now: SystemTime, expiry: Duration) -> u64 {
+    seconds(now).saturating_add(expiry.as_secs())
+}
+
+/// Returns the number of the generation after one.
+pub(crate) fn next_sequence(sequence: u64) -> Result<u64, FleetError> {
+    sequence.checked_add(1).ok_or_else(|| invalid(&format!("no generation comes after {sequence}")))
+}
+
+/// Exactly one generation: its number and the digest of its document, written `3-DIGEST` with all 64 digits.
+///
+/// ```
+/// use skillcue_fleet::GenerationId;
+///
+/// let text = format!("3-{}", "ab".repeat(32));
+/// assert_eq!(text.parse::<GenerationId>()?.to_string(), text);
+/// assert!("3-abab".parse::<GenerationId>().is_err());
+/// # Ok::<(), skillcue_fleet::FleetError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GenerationId {
+    /// Its number.
+    pub sequence: u64,
+    /// The digest of its document.
+    pub document: Digest,
+}
+
+impl fmt::Display for GenerationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.sequence, self.document)
+    }
+}
+
+impl FromStr for GenerationId {
+    type Err = FleetError;
+
+    fn from_str(text: &str) -> Result<GenerationId, FleetError> {
+        let parsed = text.split_once('-').and_then(|(sequence, document)| {
+            Some(GenerationId { sequence: sequence.parse().ok()?, document: document.parse().ok()? })
+        });
+        let wrong = || FleetError::Generation(shown(text));
+        parsed.ok_or_else(wrong)
     }
 }
 

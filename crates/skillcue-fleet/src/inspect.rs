@@ -1,5 +1,6 @@
 //! Looking at a published catalog, signing it, and checking all of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -7,11 +8,13 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use skillcue::remote::RemoteEntry;
 use skillcue_mcp::host::door::check_file;
 
+use crate::budget::UnpackBudget;
 use crate::document::document_path;
 use crate::generation::{ShardCache, StoredGeneration};
-use crate::head::{CatalogHead, HEAD, SignedHead, seconds};
+use crate::head::{CatalogHead, GenerationId, HEAD, SignedHead, expiry_after, seconds};
 use crate::key::{PublicKey, SigningKey};
 use crate::limits::{CONCURRENT, MAX_FILE, MAX_HEAD, MAX_INDEX, MAX_POLICY};
+use crate::memory::{BaseCheck, SeenFile};
 use crate::store::WriteOutcome;
 use crate::{BlobRef, FleetEngine, FleetError, Store};
 
@@ -22,11 +25,13 @@ pub struct CatalogReport {
     pub catalog: String,
     /// The number of the generation.
     pub sequence: u64,
+    /// The number and the digest of the generation, which name it exactly.
+    pub generation: GenerationId,
     /// When it was published, in seconds since 1970.
     pub published: u64,
     /// Until when it is valid.
     pub expires: String,
-    /// The keys that it says it is signed with.
+    /// The keys whose signatures fit it; of those that were given, if any were.
     pub signers: Vec<String>,
     /// The policy that it carries.
     pub policy: Option<String>,
@@ -49,7 +54,8 @@ pub fn inspect(
         let check = |head: &CatalogHead| head.check(&head.signed().catalog, keys, None, now);
         let generation =
             StoredGeneration::read(store, check).await?.ok_or_else(|| FleetError::Missing(HEAD.to_owned()))?;
-        let shards = ShardCache::default().read_all(store, &generation.document).await?;
+        let budget = UnpackBudget::of_generation(!keys.is_empty());
+        let shards = ShardCache::default().read_all(store, &generation.document, &budget).await?;
         let mut entries: Vec<Arc<RemoteEntry>> =
             shards.iter().flat_map(|shard| shard.entries.values().cloned()).collect();
         entries.sort_unstable_by(|a, b| a.uri.cmp(&b.uri));
@@ -81,12 +87,17 @@ pub fn inspect(
             verified += checks.len();
         }
         let signed = generation.head.signed();
+        let signers = match keys {
+            [] => generation.head.fitting_signers(),
+            keys => generation.head.signed_by(keys).map(ToString::to_string).collect(),
+        };
         Ok(CatalogReport {
             catalog: signed.catalog.clone(),
             sequence: signed.sequence,
+            generation: generation.head.generation(),
             published: signed.published,
             expires: generation.head.expiry(),
-            signers: generation.head.signers().map(str::to_owned).collect(),
+            signers,
             policy,
             entries,
             verified,
@@ -94,25 +105,56 @@ pub fn inspect(
     })
 }
 
-/// Signs the current generation with a further key. With `renew`, as the next generation, of the same skills, valid for
-/// as long from now. With `trusted`, one of these keys must have signed it before. Returns its number.
-pub fn sign(
-    engine: &FleetEngine,
-    store: &Store,
-    key: &SigningKey,
-    trusted: &[PublicKey],
-    renew: Option<Duration>,
-) -> Result<u64, FleetError> {
+/// What is signed, and how.
+#[derive(Debug, Default)]
+pub struct SignOptions {
+    /// Further keys whose generations are signed, besides that of the signing key itself.
+    pub trusted: Vec<PublicKey>,
+    /// How long a next generation of the same skills is valid; without it, the current generation is signed as it is.
+    pub renew: Option<Duration>,
+    /// Exactly the generation that is signed, whatever key has signed it before, and whether or not it has expired: a person
+    /// has looked at it.
+    pub generation: Option<GenerationId>,
+    /// The name that the catalog must have.
+    pub name: Option<String>,
+    /// The lowest number that the current generation may have.
+    pub at_least: u64,
+    /// The directory that remembers which generation was seen last: an older one is not signed. Without one, nothing is
+    /// remembered.
+    pub data: Option<PathBuf>,
+}
+
+/// Signs the current generation, or renews it. It must be signed already, by this key or one of [`SignOptions::trusted`], or
+/// be named exactly: a signature vouches for everything in it, and any writer of the store could have put it there. Returns
+/// its number.
+pub fn sign(engine: &FleetEngine, store: &Store, key: &SigningKey, options: &SignOptions) -> Result<u64, FleetError> {
+    let base = BaseCheck {
+        seen: options.data.as_ref().map(|data| SeenFile::of_publisher(data, store.address())),
+        at_least: options.at_least,
+        name: options.name.clone(),
+        accepts_expired: options.generation.is_some(),
+    };
+    let keys: Vec<PublicKey> = [key.public()].into_iter().chain(options.trusted.iter().cloned()).collect();
     engine.wait(async {
         for attempt in 0..crate::limits::MAX_ATTEMPTS {
             let fetched = store.get(HEAD, MAX_HEAD).await?;
             let mut head = CatalogHead::read(&fetched.bytes)?;
-            head.check_signers(trusted)?;
-            if let Some(expiry) = renew {
+            match options.generation {
+                Some(named) if named != head.generation() => {
+                    let (offered, named) = (head.generation().to_string(), named.to_string());
+                    return Err(FleetError::OtherGeneration { offered, named });
+                }
+                Some(_) => {}
+                None => head.check_signers(&keys)?,
+            }
+            base.check(Some(&head), SystemTime::now())?;
+            base.keep(&head)?;
+            if let Some(expiry) = options.renew {
                 head = renewed(store, &head, expiry).await?;
             }
             head.sign(key);
             if store.replace(HEAD, head.write()?, fetched.tag.as_deref()).await? == WriteOutcome::Written {
+                base.keep(&head)?;
                 return Ok(head.signed().sequence);
             }
             tokio::time::sleep(crate::publish::pause(attempt, Duration::from_millis(20))).await;
@@ -125,13 +167,13 @@ pub fn sign(
 async fn renewed(store: &Store, head: &CatalogHead, expiry: Duration) -> Result<CatalogHead, FleetError> {
     let mut document = crate::generation::read_document(store, head).await?;
     let now = SystemTime::now();
-    document.sequence += 1;
+    document.sequence = head.next_sequence()?;
     document.published = seconds(now);
     let bytes = document.write()?;
     let signed = SignedHead {
         sequence: document.sequence,
         published: document.published,
-        expires: seconds(now + expiry),
+        expires: expiry_after(now, expiry),
         document: BlobRef { digest: skillcue_base::Digest::of(&bytes), size: bytes.len() as u64 },
         ..head.signed().clone()
     };

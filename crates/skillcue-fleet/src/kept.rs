@@ -2,7 +2,10 @@
 //!
 //! Nothing here is trusted because it is here: parts and files are compared with their digests on every read. (The
 //! unpacked index over texts has checksums of its own, and answers at worst worse.) The number of the last generation
-//! is in the data directory: emptying the cache must not let a store go back.
+//! ([`SeenFile`]) and the policy are in the data directory: emptying the cache must not let a store go back.
+//!
+//! All of it is by name and address of the catalog. A catalog of the same name at another address, such as a checkout may
+//! configure, has files of its own.
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;
@@ -15,22 +18,30 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use skillcue_base::binary::KeptFile;
 use skillcue_base::{Digest, is_draft, replace_file};
+use skillcue_catalog::{KeptPolicy, kept_catalog_name};
 use skillcue_select::ReadAt;
 
 use crate::head::SeenGeneration;
-use crate::limits::{MAX_DOCUMENT, MAX_FILE, MAX_HEAD, MAX_INDEX, MAX_SHARD};
-use crate::{BlobRef, FleetError};
+use crate::limits::{MAX_DOCUMENT, MAX_FILE, MAX_HEAD, MAX_INDEX, MAX_SHARD, MAX_UNUSED};
+use crate::memory::SeenFile;
+use crate::{BlobRef, CatalogSpec, FleetError};
 
 /// The version of the files' format.
 const VERSION: u32 = 1;
+/// The size of the largest head as it is kept: in JSON, each of its bytes may take six.
+const MAX_KEPT_HEAD: u64 = MAX_HEAD * 6 + (8 << 10);
 
 /// The directories of one catalog.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptCatalog {
-    /// `<cache>/catalogs/<name>`; none if nothing is kept.
+    /// `<cache>/catalogs/<name>-<digits>`; none if nothing is kept.
     cache: Option<PathBuf>,
     /// The file of what was seen; none if nothing is remembered.
-    seen: Option<PathBuf>,
+    seen: Option<SeenFile>,
+    /// The file of the policy; none if nothing is remembered.
+    policy: Option<PathBuf>,
+    name: String,
+    url: String,
     identity: String,
 }
 
@@ -54,23 +65,6 @@ pub(crate) struct KeptFailure {
     pub(crate) when_ms: u64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct KeptSeen {
-    version: u32,
-    identity: String,
-    seen: SeenGeneration,
-}
-
-/// The policy of the last good generation. It is beside what was seen: emptying the cache must not lift it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct KeptPolicy {
-    version: u32,
-    identity: String,
-    /// The keys that had signed it.
-    pub(crate) keys: Vec<String>,
-    pub(crate) text: String,
-}
-
 impl KeptHead {
     pub(crate) fn asked(&self) -> Option<SystemTime> {
         UNIX_EPOCH.checked_add(Duration::from_millis(self.asked_ms))
@@ -84,17 +78,21 @@ impl KeptFailure {
 }
 
 impl KeptCatalog {
-    pub(crate) fn new(cache: Option<&Path>, data: Option<&Path>, name: &str, identity: String) -> KeptCatalog {
+    pub(crate) fn new(cache: Option<&Path>, data: Option<&Path>, spec: &CatalogSpec) -> KeptCatalog {
+        let (name, url) = (spec.name.clone(), spec.url.clone());
         KeptCatalog {
-            cache: cache.map(|dir| dir.join("catalogs").join(name)),
-            seen: data.map(|dir| dir.join("catalogs").join(format!("{name}.json"))),
-            identity,
+            cache: cache.map(|dir| dir.join("catalogs").join(kept_catalog_name(&name, &url))),
+            seen: data.map(|dir| SeenFile::of_reader(dir, &name, &url)),
+            policy: data.map(|dir| KeptPolicy::path(dir, &name, &url)),
+            name,
+            url,
+            identity: spec.identity(),
         }
     }
 
     /// Reads the last good head.
     pub(crate) fn head(&self) -> Option<KeptHead> {
-        let bytes = KeptFile::open(&self.cache.as_ref()?.join("head.json"), MAX_HEAD * 2)?.read_all()?;
+        let bytes = KeptFile::open(&self.cache.as_ref()?.join("head.json"), MAX_KEPT_HEAD)?.read_all()?;
         let kept: KeptHead = serde_json::from_slice(&bytes).ok()?;
         (kept.version == VERSION && kept.identity == self.identity).then_some(kept)
     }
@@ -106,56 +104,34 @@ impl KeptCatalog {
         kept
     }
 
-    /// Reads what was seen. Of a catalog at another address nothing was.
-    pub(crate) fn seen(&self) -> Option<SeenGeneration> {
-        let kept: KeptSeen = serde_json::from_slice(&std::fs::read(self.seen.as_ref()?).ok()?).ok()?;
-        (kept.version == VERSION && kept.identity == self.identity).then_some(kept.seen)
+    /// Reads what was seen; `None` if nothing was, or nothing is remembered.
+    pub(crate) fn seen(&self) -> Result<Option<SeenGeneration>, FleetError> {
+        self.seen.as_ref().map_or(Ok(None), SeenFile::read)
     }
 
     /// Keeps what was seen, unless another process has seen a newer one.
-    pub(crate) fn keep_seen(&self, seen: SeenGeneration) {
-        if self.seen().is_some_and(|kept| kept.sequence > seen.sequence) {
-            return;
-        }
-        let kept = KeptSeen { version: VERSION, identity: self.identity.clone(), seen };
-        keep_json(self.seen.clone(), &kept);
+    pub(crate) fn keep_seen(&self, seen: SeenGeneration) -> Result<(), FleetError> {
+        self.seen.as_ref().map_or(Ok(()), |file| file.keep(&self.name, seen))
     }
 
-    /// Returns whether there is a directory for what must outlive the cache.
-    pub(crate) fn remembers(&self) -> bool {
-        self.seen.is_some()
+    /// Returns the file of the policy; `None` if there is no directory for what must outlive the cache.
+    pub(crate) fn policy_file(&self) -> Option<&Path> {
+        self.policy.as_deref()
     }
 
-    fn policy_file(&self) -> Option<PathBuf> {
-        Some(self.seen.as_ref()?.with_extension("policy.json"))
-    }
-
-    /// Reads the policy of the last good generation; `Err` if there is one that cannot be read.
-    pub(crate) fn policy(&self) -> Result<Option<KeptPolicy>, String> {
-        let Some(path) = self.policy_file() else { return Ok(None) };
-        let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|error| format!("{}: {error}", path.display()))?,
-        };
-        let kept: KeptPolicy =
-            serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-        // That of a catalog at another address is none of this one.
-        Ok(Some(kept).filter(|kept| kept.version == VERSION && kept.identity == self.identity))
-    }
-
-    /// Keeps the policy of a generation before that is kept itself, or forgets that there was one.
+    /// Keeps the policy of a generation before that is kept itself, or forgets that this catalog had one.
     pub(crate) fn keep_policy(&self, policy: Option<(String, Vec<String>)>) -> Result<(), FleetError> {
-        let Some(path) = self.policy_file() else { return Ok(()) };
-        let failed = |error: io::Error| crate::key::file_error(&path, &error);
+        let Some(path) = &self.policy else { return Ok(()) };
+        let failed = |error: io::Error| crate::key::file_error(path, &error);
         let Some((text, keys)) = policy else {
-            return match std::fs::remove_file(&path) {
+            return match std::fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
                 _ => Ok(()),
             };
         };
-        let kept = KeptPolicy { version: VERSION, identity: self.identity.clone(), keys, text };
+        let kept = KeptPolicy::new(&self.name, &self.url, keys, text);
         let bytes = serde_json::to_vec(&kept).map_err(|error| failed(io::Error::other(error)))?;
-        write(&path, &bytes).map_err(failed)
+        write(path, &bytes).map_err(failed)
     }
 
     pub(crate) fn failure(&self) -> Option<KeptFailure> {
@@ -268,10 +244,15 @@ impl KeptCatalog {
     }
 }
 
-/// Deletes what is kept of catalogs that are not configured.
-pub(crate) fn prune(cache: &Path, is_configured: impl Fn(&str) -> bool) {
+/// Deletes what is kept of catalogs that are not configured here and were not used for long. Another configuration, such as
+/// another project's, may have them.
+pub(crate) fn prune(cache: &Path, is_configured: impl Fn(&str) -> bool, now: SystemTime) {
     for entry in std::fs::read_dir(cache.join("catalogs")).into_iter().flatten().filter_map(Result::ok) {
-        if entry.file_name().to_str().is_some_and(|name| !is_configured(name)) {
+        // Every answer of the store writes the head anew.
+        let used = entry.path().join("head.json").metadata().or_else(|_| entry.metadata());
+        let age = used.and_then(|used| used.modified()).ok().and_then(|used| now.duration_since(used).ok());
+        let is_old = age.is_some_and(|age| age > MAX_UNUSED);
+        if is_old && entry.file_name().to_str().is_some_and(|name| !is_configured(name)) {
             // Best effort: it is tried again.
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -279,7 +260,7 @@ pub(crate) fn prune(cache: &Path, is_configured: impl Fn(&str) -> bool) {
 }
 
 /// Writes a file as a whole, readable by its owner alone, as are the directories that are made for it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }

@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod budget;
 mod catalogs;
 mod document;
 mod engine;
@@ -37,6 +38,7 @@ mod inspect;
 mod kept;
 mod key;
 pub mod limits;
+mod memory;
 mod publish;
 mod source;
 mod spec;
@@ -47,10 +49,10 @@ pub use document::{BlobRef, Document, ShardRef};
 pub use engine::FleetEngine;
 pub use error::FleetError;
 pub use gc::{CatalogGcReport, GcOptions, gc};
-pub use head::{CatalogHead, HeadSignature, SeenGeneration, SignedHead};
-pub use inspect::{CatalogReport, inspect, sign};
+pub use head::{CatalogHead, GenerationId, HeadSignature, SeenGeneration, SignedHead};
+pub use inspect::{CatalogReport, SignOptions, inspect, sign};
 pub use key::{PublicKey, SigningKey};
-pub use publish::{PolicyChange, PublishOptions, PublishReport, publish};
+pub use publish::{PolicyChange, PublishCheck, PublishOptions, PublishReport, publish};
 pub use source::{CatalogSource, PullOutcome};
 pub use spec::CatalogSpec;
 pub use store::{Bandwidth, Store, StoreOptions, TrafficCount};

@@ -11,7 +11,14 @@ pub const MAX_DOCUMENT: u64 = 16 << 20;
 /// The size of the largest shard, as it is stored and as it is read.
 pub const MAX_SHARD: u64 = 32 << 20;
 /// The size of the largest shard once it is unpacked.
-pub const MAX_SHARD_RAW: u64 = 256 << 20;
+pub const MAX_SHARD_RAW: u64 = 64 << 20;
+/// The size of the largest entry of a shard: larger than any front matter with the URIs and digests of 512 files.
+pub const MAX_ENTRY_RAW: u64 = 2 << 20;
+/// The size of all shards of a generation together, once they are unpacked.
+pub const MAX_GENERATION_RAW: u64 = 2 << 30;
+/// Like [`MAX_GENERATION_RAW`], for a catalog that no key vouches for: any writer of its store chooses what a reader unpacks,
+/// and parsed entries take several times as much memory.
+pub const MAX_UNSIGNED_RAW: u64 = 128 << 20;
 /// The size of the largest index, as it is stored and once it is unpacked.
 pub const MAX_INDEX: u64 = 1 << 30;
 /// The size of the largest policy of a catalog.
@@ -38,6 +45,8 @@ pub(crate) const PART: usize = 8 << 20;
 pub(crate) const RETRIES: usize = 3;
 /// How long one request is tried again.
 pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The lowest rate, in bytes a second of all requests together, at which uploads are not given up.
+pub(crate) const MIN_UPLOAD_RATE: u64 = 256 << 10;
 /// How long a connection may take.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time limit for one answer to begin, and for each of its parts to come, unless a catalog says otherwise.
@@ -57,6 +66,8 @@ pub const MAX_PUBLISH: Duration = Duration::from_hours(1);
 pub const MIN_GRACE: Duration = Duration::from_mins(90);
 /// How long a collection may take.
 pub(crate) const MAX_COLLECTION: Duration = Duration::from_mins(10);
+/// How long what is kept of a catalog that is not configured stays on disk: another configuration may still use it.
+pub(crate) const MAX_UNUSED: Duration = Duration::from_hours(90 * 24);
 /// How long a head is valid unless its publisher says otherwise.
 pub const DEFAULT_EXPIRY: Duration = Duration::from_hours(30 * 24);
 /// How far the clocks of two machines may differ.

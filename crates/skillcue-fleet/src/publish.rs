@@ -9,18 +9,20 @@ mod package;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use skillcue::remote::{PublishedBody, RemoteEntry};
 use skillcue_catalog::OrgPolicy;
 
+use crate::budget::UnpackBudget;
 use crate::document::{Document, document_path};
 use crate::generation::{ShardCache, StoredGeneration};
-use crate::head::{CatalogHead, FORMAT, HEAD, SignedHead, seconds};
+use crate::head::{CatalogHead, FORMAT, HEAD, SignedHead, expiry_after};
 use crate::key::{PublicKey, SigningKey};
 use crate::limits::{DEFAULT_EXPIRY, MAX_ATTEMPTS, MAX_DOCUMENT, MAX_HEAD, MAX_PUBLISH};
+use crate::memory::{BaseCheck, SeenFile};
 use crate::store::WriteOutcome;
 use crate::{BlobRef, FleetEngine, FleetError, Store};
 
@@ -47,6 +49,19 @@ pub struct PublishOptions {
     pub expiry: Duration,
     /// The change to the policy that the catalog carries.
     pub policy: PolicyChange,
+    /// The lowest number that the generation to build upon may have.
+    pub at_least: u64,
+    /// The directory that remembers which generation was seen last: with a key, an older one is not built upon. Without a
+    /// directory, nothing is remembered.
+    pub data: Option<PathBuf>,
+    /// Decides about each skill before it is published; the error says why it is left out.
+    pub check: Option<Arc<dyn PublishCheck>>,
+}
+
+/// Decides which skills may be published.
+pub trait PublishCheck: std::fmt::Debug + Send + Sync {
+    /// Returns why the skill in a directory may not be published.
+    fn refusal(&self, dir: &Path) -> Option<String>;
 }
 
 /// A change to the policy that a catalog carries.
@@ -72,6 +87,9 @@ impl Default for PublishOptions {
             unsigned: false,
             expiry: DEFAULT_EXPIRY,
             policy: PolicyChange::Keep,
+            at_least: 0,
+            data: None,
+            check: None,
         }
     }
 }
@@ -125,6 +143,17 @@ pub fn publish(
         store,
         options,
         shards: ShardCache::default(),
+        base: BaseCheck {
+            // Without a key, any writer of the store could have made up the numbers.
+            seen: options
+                .data
+                .as_ref()
+                .filter(|_| options.key.is_some())
+                .map(|data| SeenFile::of_publisher(data, store.address())),
+            at_least: options.at_least,
+            name: options.name.clone(),
+            accepts_expired: options.key.is_none(),
+        },
         started: Instant::now(),
         last_head: Mutex::default(),
     };
@@ -137,6 +166,7 @@ pub(crate) struct Publisher<'p> {
     pub(crate) store: &'p Store,
     pub(crate) options: &'p PublishOptions,
     pub(crate) shards: ShardCache,
+    base: BaseCheck,
     started: Instant,
     /// The head that was read last.
     last_head: Mutex<Option<String>>,
@@ -185,6 +215,9 @@ impl Publisher<'_> {
                 self.check_base(head)
             };
             let base = self.engine.wait(StoredGeneration::read(self.store, check))?;
+            if base.is_none() {
+                self.base.check(None, SystemTime::now())?;
+            }
             let left = base.as_ref().and_then(|base| base.head.collection_left(SystemTime::now()));
             let Some(left) = left else { return Ok(base) };
             self.check_time()?;
@@ -197,11 +230,18 @@ impl Publisher<'_> {
         match &self.options.key {
             Some(key) => {
                 let keys: Vec<PublicKey> = [key.public()].into_iter().chain(self.options.trusted.clone()).collect();
-                head.check_signers(&keys)
+                head.check_signers(&keys)?;
             }
-            None if head.signers().next().is_some() && !self.options.unsigned => Err(FleetError::NoKey),
-            None => Ok(()),
+            None if head.signers().next().is_some() && !self.options.unsigned => return Err(FleetError::NoKey),
+            None => {}
         }
+        self.base.check(Some(head), SystemTime::now())?;
+        self.base.keep(head)
+    }
+
+    /// Returns how much may be unpacked of the generation to build upon.
+    pub(crate) fn budget(&self) -> UnpackBudget {
+        UnpackBudget::of_generation(self.options.key.is_some())
     }
 
     fn name(&self, base: Option<&StoredGeneration>) -> Result<String, FleetError> {
@@ -251,10 +291,13 @@ impl Publisher<'_> {
                 self.store.replace(HEAD, head.write()?, tag.as_deref()).await
             });
             let is_unsure = match written {
-                Ok(WriteOutcome::Written) => return Ok(Some(report)),
+                Ok(WriteOutcome::Written) => {
+                    self.base.keep(&head)?;
+                    return Ok(Some(report));
+                }
                 Ok(WriteOutcome::Refused) => false,
                 // The store may have taken the head all the same.
-                Err(FleetError::Slow { .. } | FleetError::Unreachable { .. }) => true,
+                Err(FleetError::Slow { .. } | FleetError::SlowUpload { .. } | FleetError::Unreachable { .. }) => true,
                 Err(error) => return Err(error),
             };
             base = self.current()?;
@@ -286,7 +329,7 @@ impl Publisher<'_> {
             catalog: document.catalog.clone(),
             sequence: document.sequence,
             published: document.published,
-            expires: seconds(now + self.options.expiry),
+            expires: expiry_after(now, self.options.expiry),
             document: BlobRef { digest: skillcue_base::Digest::of(&bytes), size: bytes.len() as u64 },
         };
         let mut head = CatalogHead::new(signed, collected)?;

@@ -17,7 +17,8 @@ use skillcue_mcp::host::door::{LoadPermission, content_id};
 
 pub use refresh::PullOutcome;
 
-use crate::document::{Document, read_entries, read_terms};
+use crate::budget::UnpackBudget;
+use crate::document::{Document, ReadEntries, read_entries, read_terms};
 use crate::generation::checked_document;
 use crate::kept::{KeptCatalog, KeptFailure, KeptHead};
 use crate::limits::FAILURE_TTL;
@@ -49,8 +50,8 @@ pub(crate) struct SourceState {
     pub(crate) failure: Option<KeptFailure>,
 }
 
-/// The entries of one shard.
-type ShardEntries = Arc<Vec<Arc<RemoteEntry>>>;
+/// The entries of one shard, and how many bytes they were unpacked.
+type ShardEntries = Arc<ReadEntries>;
 
 /// The generation whose skills are served.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ pub(crate) struct CurrentGeneration {
     /// The entries by the digests of their shards: a next generation takes over what it has, too.
     shards: HashMap<Digest, ShardEntries>,
     /// The keys of the reader that have signed it.
-    keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
 }
 
 impl CurrentGeneration {
@@ -81,14 +82,19 @@ impl CurrentGeneration {
         part: impl Fn(&crate::BlobRef) -> Option<Vec<u8>> + Sync,
     ) -> Result<CurrentGeneration, FleetError> {
         let missing = |blob: &crate::BlobRef| FleetError::Missing(format!("part {}", blob.digest));
+        let budget = UnpackBudget::of_generation(!spec.keys.is_empty());
         let read = |shard: &crate::ShardRef| -> Result<_, FleetError> {
             let known = before.and_then(|before| before.shards.get(&shard.entries.digest)).map(Arc::clone);
-            let entries = match known {
-                Some(known) => known,
-                None => Arc::new(read_entries(&part(&shard.entries).ok_or_else(|| missing(&shard.entries))?)?),
+            let entries = if let Some(known) = known {
+                // It is in memory, whichever generation brought it.
+                budget.take(known.raw)?;
+                known
+            } else {
+                let bytes = part(&shard.entries).ok_or_else(|| missing(&shard.entries))?;
+                Arc::new(read_entries(&bytes, shard.skills, &budget)?)
             };
             let terms = match shard.terms.as_ref().filter(|_| spec.is_trusted()) {
-                Some(terms) => read_terms(&part(terms).ok_or_else(|| missing(terms))?)?,
+                Some(terms) => read_terms(&part(terms).ok_or_else(|| missing(terms))?, shard.unindexed, &budget)?,
                 None => Vec::new(),
             };
             Ok((shard.entries.digest, entries, terms))
@@ -98,7 +104,7 @@ impl CurrentGeneration {
         let (mut entries, mut bodies) = (Vec::with_capacity(document.skills), Vec::new());
         let mut of_shards = HashMap::with_capacity(read.len());
         for (digest, shard, terms) in read {
-            entries.extend(shard.iter().cloned());
+            entries.extend(shard.entries.iter().cloned());
             bodies.extend(terms);
             of_shards.insert(digest, shard);
         }
@@ -185,7 +191,7 @@ impl CatalogSource {
     fn start_offline(&self, kept: &KeptHead) -> Result<CurrentGeneration, FleetError> {
         let head = CatalogHead::read(kept.head.as_bytes())?;
         let missing = || FleetError::Missing("kept part".to_owned());
-        head.check_origin(&self.spec.name, &self.spec.keys, self.kept.seen().as_ref())?;
+        head.check_origin(&self.spec.name, &self.spec.keys, self.kept.seen()?.as_ref())?;
         let bytes = self.kept.get_part(&head.signed().document).ok_or_else(missing)?;
         let document = checked_document(&head, &bytes)?;
         CurrentGeneration::assemble(head, document, &self.spec, None, |blob| self.kept.get_part(blob))

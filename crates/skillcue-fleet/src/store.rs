@@ -16,7 +16,7 @@ use object_store::{
 };
 use skillcue_base::Digest;
 
-use crate::limits::{CONCURRENT, DEFAULT_TIMEOUT, PART};
+use crate::limits::{CONCURRENT, DEFAULT_TIMEOUT, MIN_UPLOAD_RATE, PART};
 use crate::{BlobRef, FleetError};
 
 use bandwidth::TokenBucket;
@@ -189,21 +189,22 @@ impl Store {
         if bytes.len() <= PART {
             self.sending(blob.size).await;
             let put = self.inner.put_opts(&location, PutPayload::from(bytes), PutOptions::default());
-            self.within(&path, put).await?.map_err(|error| failure(&path, &error))?;
+            self.uploaded(&path, blob.size, put).await?.map_err(|error| failure(&path, &error))?;
             return Ok(blob);
         }
         let started = self.inner.put_multipart_opts(&location, PutMultipartOptions::default());
-        let mut upload = self.within(&path, started).await?.map_err(|error| failure(&path, &error))?;
+        let mut upload = self.uploaded(&path, 0, started).await?.map_err(|error| failure(&path, &error))?;
         for part in bytes.chunks(PART) {
             self.sending(part.len() as u64).await;
-            let sent = self.within(&path, upload.put_part(PutPayload::from(part.to_vec()))).await;
+            let part = PutPayload::from(part.to_vec());
+            let sent = self.uploaded(&path, part.content_length() as u64, upload.put_part(part)).await;
             if let Err(error) = sent.and_then(|sent| sent.map_err(|error| failure(&path, &error))) {
                 // Best effort: the store forgets unfinished uploads by its own rules.
                 let _ = self.waited(&path, upload.abort()).await;
                 return Err(error);
             }
         }
-        self.within(&path, upload.complete()).await?.map_err(|error| failure(&path, &error))?;
+        self.uploaded(&path, 0, upload.complete()).await?.map_err(|error| failure(&path, &error))?;
         Ok(blob)
     }
 
@@ -228,10 +229,11 @@ impl Store {
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>, mode: PutMode) -> Result<WriteOutcome, FleetError> {
-        self.sending(bytes.len() as u64).await;
+        let size = bytes.len() as u64;
+        self.sending(size).await;
         let location = ObjectPath::from(path);
         let options = PutOptions { mode, ..PutOptions::default() };
-        match self.within(path, self.inner.put_opts(&location, PutPayload::from(bytes), options)).await? {
+        match self.uploaded(path, size, self.inner.put_opts(&location, PutPayload::from(bytes), options)).await? {
             Ok(_) => Ok(WriteOutcome::Written),
             // What is to be replaced may also be gone.
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. } | StoreError::NotFound { .. }) => {
@@ -314,6 +316,20 @@ impl Store {
         self.waited(what, work).await
     }
 
+    /// Waits for an upload. How far one has come is not known, so that its time limit grows with its size, as if as many as run
+    /// at once had to share the slowest line that is fast enough.
+    async fn uploaded<T>(&self, what: &str, size: u64, work: impl Future<Output = T>) -> Result<T, FleetError> {
+        self.traffic.requests.fetch_add(1, Ordering::Relaxed);
+        let limit = self.upload_limit(size);
+        let slow = |_| FleetError::SlowUpload { what: what.to_owned(), seconds: limit.as_secs() };
+        tokio::time::timeout(limit, work).await.map_err(slow)
+    }
+
+    fn upload_limit(&self, size: u64) -> Duration {
+        let shared = size.saturating_mul(CONCURRENT as u64);
+        self.timeout.saturating_add(Duration::from_secs(shared / MIN_UPLOAD_RATE))
+    }
+
     async fn waited<T>(&self, what: &str, work: impl Future<Output = T>) -> Result<T, FleetError> {
         let slow = |_| FleetError::Slow { what: what.to_owned(), seconds: self.timeout.as_secs() };
         tokio::time::timeout(self.timeout, work).await.map_err(slow)
@@ -374,6 +390,22 @@ mod tests {
             let traffic = store.traffic();
             assert_eq!(paid(), traffic.sent + traffic.received);
         });
+    }
+
+    #[test]
+    fn the_time_for_an_upload_grows_with_its_size() {
+        let store = Store::new(Arc::new(crate::memory_store()), "memory:///acme").timeout(Duration::from_secs(10));
+        assert_eq!(store.upload_limit(0), Duration::from_secs(10));
+        // Sixteen parts of 8 MiB at once, over a line of 2 Mbit/s.
+        assert_eq!(store.upload_limit(PART as u64), Duration::from_secs(10 + 512));
+    }
+
+    #[test]
+    fn an_upload_that_is_too_slow_was_not_taken() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let store = Store::new(Arc::new(crate::memory_store()), "memory:///acme").timeout(Duration::from_millis(5));
+        let error = runtime.block_on(store.uploaded("head", 1, std::future::pending::<()>())).unwrap_err();
+        assert_eq!(error.to_string(), "the store did not take head within 0 s");
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use skillcue::Diagnostic;
 use skillcue::catalog::OrgPolicy;
+#[cfg(any(not(feature = "fleet"), test))]
+use skillcue::catalog::{KeptPolicy, without_userinfo};
+use skillcue::config::{CatalogSection, catalogs_by_name};
 use skillcue::format::Severity;
 use skillcue::remote::Remote;
 #[cfg(feature = "fleet")]
@@ -67,27 +70,58 @@ impl Host {
         })
     }
 
-    /// Returns a configured catalog. One without keys has those of the machine's policy, if that names some.
-    #[cfg(feature = "fleet")]
-    fn catalog_spec(
-        &self,
-        section: &skillcue::config::CatalogSection,
-        variables: &[(String, String)],
-    ) -> Result<CatalogSpec, String> {
-        let mut section = section.clone();
-        if section.keys.is_empty() {
-            let settings = self.settings().map_err(|error| error.message().to_owned())?;
-            section.keys = settings.policy.keys().unwrap_or_default().into_iter().map(str::to_owned).collect();
+    /// Returns the keys of a configured catalog. One without keys has those of the machine's policy, if that names some.
+    fn catalog_keys(&self, section: &CatalogSection) -> Result<Vec<String>, HostError> {
+        if !section.keys.is_empty() {
+            return Ok(section.keys.clone());
         }
-        CatalogSpec::from_config(&section, variables).map_err(|error| error.to_string())
+        let keys = self.settings()?.policy.keys().unwrap_or_default();
+        Ok(keys.into_iter().map(str::to_owned).collect())
     }
 
-    /// Returns the policies that catalogs carry. No skill of theirs is read for it, and no store is asked.
+    /// Returns a configured catalog.
+    #[cfg(feature = "fleet")]
+    fn catalog_spec(&self, section: &CatalogSection, variables: &[(String, String)]) -> Result<CatalogSpec, String> {
+        let keys = self.catalog_keys(section).map_err(|error| error.message().to_owned())?;
+        CatalogSpec::from_config(&CatalogSection { keys, ..section.clone() }, variables)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Returns the configured catalogs that are on, of each name the first. A diagnostic names each of the others.
+    fn catalog_sections(&self, problems: &mut Vec<Diagnostic>) -> Result<Vec<&CatalogSection>, HostError> {
+        let (counting, others) = catalogs_by_name(&self.settings()?.catalogs);
+        let ignored = |section: &&CatalogSection| {
+            let message = format!("the catalog {:?} is configured twice, and the first counts", section.name);
+            Diagnostic::named("catalog", Severity::Warning, message)
+                .with_help("no file changes a catalog that another one has: give one of them another name")
+        };
+        problems.extend(others.iter().map(ignored));
+        Ok(counting.into_iter().filter(|section| section.enabled != Some(false)).collect())
+    }
+
+    /// Returns the policies that catalogs carry, as they are on disk. No skill of theirs is read for it, and no store is asked:
+    /// a build without catalogs reads them, too.
     pub(crate) fn catalog_policy(&self) -> Result<OrgPolicy, HostError> {
         #[cfg(feature = "fleet")]
         return Ok(self.catalogs()?.map(Catalogs::policy).unwrap_or_default());
         #[cfg(not(feature = "fleet"))]
-        Ok(OrgPolicy::default())
+        self.kept_policy()
+    }
+
+    /// Returns the policies that another build has kept of the configured catalogs.
+    #[cfg(any(not(feature = "fleet"), test))]
+    fn kept_policy(&self) -> Result<OrgPolicy, HostError> {
+        let mut policy = OrgPolicy::default();
+        let Some(data) = self.environment().data_home.as_ref().map(|data| data.join("skillcue")) else {
+            return Ok(policy);
+        };
+        for section in self.catalog_sections(&mut Vec::new())? {
+            let Some(url) = section.url.as_deref() else { continue };
+            let origin = format!("the catalog {} ({})", section.name, without_userinfo(url));
+            let path = KeptPolicy::path(&data, &section.name, url);
+            policy = policy.and(KeptPolicy::in_force(&path, &self.catalog_keys(section)?, &origin));
+        }
+        Ok(policy)
     }
 
     #[cfg(feature = "fleet")]
@@ -97,7 +131,7 @@ impl Host {
         }
         let (mut specs, mut problems) = (Vec::new(), Vec::new());
         let variables = self.environment().text_variables();
-        for section in self.settings()?.catalogs.iter().filter(|section| section.enabled != Some(false)) {
+        for section in self.catalog_sections(&mut problems)? {
             match self.catalog_spec(section, &variables) {
                 Ok(spec) => match crate::policy::catalog_refusal(&self.settings()?.policy, &spec) {
                     Some(found) => problems.push(found),
@@ -117,12 +151,12 @@ impl Host {
         if let Some(set) = self.catalog_cell().get() {
             return Ok(set);
         }
-        let sections = self.settings()?.catalogs.iter().filter(|section| section.enabled != Some(false));
-        let missing = |section: &skillcue::config::CatalogSection| {
-            problem(&format!("{:?}: this program was built without catalogs on object stores", section.name))
-                .with_help("build one with them: `cargo install --path crates/skillcue-cli --features fleet`")
-        };
-        let problems = sections.map(missing).collect();
+        let mut problems = Vec::new();
+        for section in self.catalog_sections(&mut problems)? {
+            let message = format!("{:?}: this program was built without catalogs on object stores", section.name);
+            let help = "build one with them: `cargo install --path crates/skillcue-cli --features fleet`";
+            problems.push(problem(&message).with_help(help));
+        }
         Ok(self.catalog_cell().get_or_init(|| CatalogSet { problems }))
     }
 }
@@ -130,4 +164,34 @@ impl Host {
 fn problem(message: &str) -> Diagnostic {
     let help = "correct it below [[catalog]] in skillcue.toml; its skills are missing meanwhile";
     Diagnostic::named("catalog", Severity::Warning, format!("the catalog {message}")).with_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Environment, HostOverrides};
+
+    /// A host whose user has configured the catalog "acme" with the key `k`.
+    fn host(home: &std::path::Path, key: &str) -> Host {
+        let config = format!("[[catalog]]\nname = \"acme\"\nurl = \"s3://bucket/acme\"\nkeys = [\"{key}\"]\n");
+        std::fs::create_dir_all(home.join(".config/skillcue")).unwrap();
+        std::fs::write(home.join(".config/skillcue/skillcue.toml"), config).unwrap();
+        let environment = Environment::new(None, vec![("HOME".into(), home.into())]).unwrap();
+        Host::open(environment, HostOverrides::default())
+    }
+
+    #[test]
+    fn a_build_without_catalogs_applies_a_kept_policy() {
+        let home = tempfile::tempdir().unwrap();
+        let path = KeptPolicy::path(&home.path().join(".local/share/skillcue"), "acme", "s3://bucket/acme");
+        assert!(host(home.path(), "k").kept_policy().unwrap().is_empty());
+        let text = "[forbid]\nskills = ['pdf']\n".to_owned();
+        let kept = KeptPolicy::new("acme", "s3://bucket/acme", vec!["k".to_owned()], text);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
+        assert_eq!(host(home.path(), "k").kept_policy().unwrap().summaries().len(), 1);
+        assert!(host(home.path(), "another").kept_policy().unwrap().is_empty());
+        std::fs::write(&path, "{").unwrap();
+        assert!(host(home.path(), "k").kept_policy().unwrap().summaries()[0].broken.is_some());
+    }
 }

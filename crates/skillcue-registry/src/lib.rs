@@ -21,6 +21,7 @@ mod location;
 mod marketplace;
 mod oci;
 mod origin;
+mod outbound;
 mod registry;
 mod remove;
 mod staging;
@@ -46,8 +47,9 @@ pub use location::{InstallableKind, RegistryLocation};
 pub use oci::fetch::fetch_oci;
 pub use oci::{OciAccess, OciReference};
 #[cfg(feature = "oci")]
-pub use oci::{PackError, PushError, PushOptions, Pushed, push};
+pub use oci::{PushError, PushOptions, Pushed, push};
 pub use origin::{InstallOrigin, OriginError};
+pub use outbound::{PackError, check_outbound};
 pub use registry::{AbandonedChange, EnablementChange, Registry, RegistryState};
 pub use remove::{GcReport, MovedItem};
 pub use staging::Staging;

@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use skillcue_catalog::Client;
+use skillcue_catalog::{Client, ContentId, OrgPolicy, PolicySubject, Source, SubjectContent};
+use skillcue_format::Severity;
 
 use crate::entries::{InstalledItem, RegistryContents};
 use crate::install::{InstallChange, copy};
@@ -43,6 +44,20 @@ pub struct LinkChange {
     pub changed: bool,
     /// Whether it is a copy, because links do not work there.
     pub copied: bool,
+}
+
+/// The content of an installed skill as it is on disk, for a policy.
+#[derive(Debug)]
+struct InstalledContent(PathBuf);
+
+impl SubjectContent for InstalledContent {
+    fn id(&self) -> Result<ContentId, String> {
+        tree::scan(&self.0).map(|content| content.id()).map_err(|error| error.to_string())
+    }
+
+    fn worst_finding(&self) -> Result<Option<Severity>, String> {
+        Ok(skillcue_audit::audit(&self.0).findings.iter().map(|found| found.severity).min())
+    }
 }
 
 impl Registry {
@@ -98,6 +113,30 @@ impl Registry {
             changes.push(LinkChange { name, client: client.as_str().to_owned(), path, changed: !is_there, copied });
         }
         Ok(changes)
+    }
+
+    /// Fails if the organisation's policy closes one of these installed skills, as it is on disk now: another agent, which does
+    /// not know of the policy, would see it through its link.
+    pub fn check_linkable<N: AsRef<str>>(&self, names: &[N], policy: &OrgPolicy) -> Result<(), RegistryError> {
+        if policy.is_empty() {
+            return Ok(());
+        }
+        let state = self.state();
+        for name in names.iter().map(AsRef::as_ref) {
+            let Some(item) = state.installed.get(name) else { continue };
+            let subject = PolicySubject {
+                name,
+                // A project's registry comes with a checkout: what it installs is the project's.
+                source: if self.location.is_project() { Source::Project.as_str() } else { "installed" },
+                origin: Some(&item.origin),
+                content: &InstalledContent(self.dir_of(item.kind, name)),
+                ..PolicySubject::default()
+            };
+            if let Some(refusal) = policy.refusal(&subject) {
+                return Err(RegistryError::Policy { name: name.to_owned(), refusal: Box::new(refusal) });
+            }
+        }
+        Ok(())
     }
 
     /// Removes links to installed skills: those of some clients, or all.

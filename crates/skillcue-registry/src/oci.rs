@@ -23,8 +23,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 #[cfg(feature = "oci")]
-pub use pack::PackError;
-#[cfg(feature = "oci")]
 pub use push::{PushError, PushOptions, Pushed, push};
 pub use reference::OciReference;
 pub(crate) use reference::SCHEME;

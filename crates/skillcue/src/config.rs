@@ -20,7 +20,7 @@ use error::doubled;
 use judge::SelectTable;
 
 pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
-pub use catalog::{CatalogSection, CatalogTrust};
+pub use catalog::{CatalogSection, CatalogTrust, catalogs_by_name};
 pub use disclose::DiscloseSection;
 pub use error::ConfigError;
 pub use judge::JudgeSection;
@@ -251,6 +251,7 @@ impl Distrusted {
             && self.agent == AgentSection::default()
             && self.judge == JudgeSection::default()
             && self.usage == UsageSection::default()
+            && self.view.is_empty()
             && self.enable.is_empty()
             && self.disable.is_empty()
     }
@@ -334,7 +335,8 @@ impl Config {
         }
         self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
         self.mcp.extend(higher.mcp);
-        self.catalog.retain(|catalog| !higher.catalog.iter().any(|other| other.name == catalog.name));
+        // No file changes a catalog that another one has defined: its policy and its keys are not for a checkout to replace.
+        // The later ones stay behind it, so that it can be said which do not count.
         self.catalog.extend(higher.catalog);
     }
 }
@@ -368,6 +370,25 @@ mod tests {
         let distrusted = config.distrust(Path::new("/project"));
         assert_eq!((distrusted.catalogs.len(), config.catalog.len()), (1, 0));
         assert!(!distrusted.is_empty());
+    }
+
+    #[test]
+    fn a_later_file_changes_no_catalog() {
+        let mut user = Config::parse("[[catalog]]\nname = \"a\"\nurl = \"s3://a/b\"\nenabled = false\n").unwrap();
+        user.merge(Config::parse("[[catalog]]\nname = \"a\"\nurl = \"s3://evil/b\"\n").unwrap());
+        user.merge(Config::parse("[[catalog]]\nname = \"b\"\nurl = \"s3://b/b\"\n").unwrap());
+        let (counting, others) = catalogs_by_name(&user.catalog);
+        let urls = |sections: &[&CatalogSection]| -> Vec<Option<String>> {
+            sections.iter().map(|section| section.url.clone()).collect()
+        };
+        assert_eq!(urls(&counting), [Some("s3://a/b".to_owned()), Some("s3://b/b".to_owned())]);
+        assert_eq!(urls(&others), [Some("s3://evil/b".to_owned())]);
+    }
+
+    #[test]
+    fn views_of_a_project_need_consent() {
+        let mut config = Config::parse("[view.sales]\nskills = [\"sales-*\"]\n").unwrap();
+        assert!(!config.distrust(Path::new("/project")).is_empty());
     }
 
     #[test]

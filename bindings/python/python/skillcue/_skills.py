@@ -116,7 +116,8 @@ class Skillcue:
         :param match_cache: The number of selections that are kept.
         :param nested: Whether skills inside of skills are looked for.
         :param roots: Further directories with their sources, which decide which of two skills of one name counts:
-            ``inline``, ``project``, ``user``, ``plugin``, ``bundled``.
+            ``inline``, ``project``, ``user``, ``plugin``, ``bundled``. Where a policy has rules about sources, all of them
+            count as ``inline``.
         :param consent: Called with a question when a program asks for more than the sandbox gives. Without it, what the
             user has allowed on the command line counts.
         :param allow_unsandboxed: Whether programs run without a sandbox where the machine has none.

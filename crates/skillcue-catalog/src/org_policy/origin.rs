@@ -85,6 +85,32 @@ pub fn publisher_of(origin: &str) -> Option<String> {
     Some(joined(host, path.split('@').next().unwrap_or_default()))
 }
 
+/// Returns an address without user and password, by its text alone: also of an address that cannot be parsed, which is shown
+/// in the message about it.
+///
+/// ```
+/// use skillcue_catalog::without_userinfo;
+///
+/// assert_eq!(without_userinfo("https://bob:secret@host:99999/x"), "https://host:99999/x");
+/// assert_eq!(without_userinfo("oci://ghcr.io/acme/pdf@sha256:00"), "oci://ghcr.io/acme/pdf@sha256:00");
+/// ```
+pub fn without_userinfo(address: &str) -> String {
+    let (scheme, rest) = address.find("://").map_or(("", address), |at| address.split_at(at + 3));
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    // A password may itself have a slash or a question mark in it: then what seems to be a port is no number.
+    let port = rest[..end].rsplit_once(':').map(|(_, port)| port);
+    let is_cut_short = !rest[..end].contains('@')
+        && port.is_some_and(|port| !port.is_empty() && !port.ends_with(']') && port.parse::<u32>().is_err());
+    let within = if is_cut_short { rest } else { &rest[..end] };
+    // Behind a digest's `@` there is no host. Without a scheme, `git@host:path` names a user, and no password.
+    let at = within.rmatch_indices('@').map(|(at, _)| at).find(|at| !rest[at + 1..].starts_with("sha256:"));
+    let at = at.filter(|at| !scheme.is_empty() || within[..*at].contains(':'));
+    match at {
+        Some(at) => format!("{scheme}{}", &rest[at + 1..]),
+        None => address.to_owned(),
+    }
+}
+
 fn joined(host: &str, path: &str) -> String {
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
@@ -111,6 +137,33 @@ mod tests {
         }
         for origin in ["./pdf", "/srv/pdf.zip", "file:///srv/skills.git", "pdf"] {
             assert_eq!(publisher_of(origin), None, "{origin}");
+        }
+    }
+
+    #[test]
+    fn no_spelling_of_an_address_shows_its_password() {
+        for address in [
+            "https://bob:pw-word@host:99999/x",
+            "https://bob:pw-word@exa mple/x",
+            "https://bob:a/pw-word@host/x",
+            "https://bob:a?pw-word@host/x",
+            "https://bob:p@pw-word@host/x",
+            "s3://bob:pw-word@bucket/x",
+            "oci://bob:pw-word@ghcr.io/acme/pdf",
+            "oci://bob:pw-word@ghcr.io/acme/pdf@sha256:00",
+            "bob:pw-word@h",
+        ] {
+            assert!(!without_userinfo(address).contains("pw-word"), "{address}: {}", without_userinfo(address));
+        }
+        for address in [
+            "https://host:8443/a@b/c",
+            "git@github.com:acme/skills.git",
+            "oci://[::1]:5000/pdf@sha256:00",
+            "https://[::1]/x@y",
+            "file:///srv/a@b",
+            "./a@b",
+        ] {
+            assert_eq!(without_userinfo(address), address);
         }
     }
 

@@ -8,7 +8,7 @@ use super::{ChangeSet, PolicyChange, PublishReport, Publisher};
 use crate::FleetError;
 use crate::document::{Document, Shard, ShardRef, shard_count, shard_of, write_entries, write_terms};
 use crate::generation::StoredGeneration;
-use crate::head::{FORMAT, seconds};
+use crate::head::{FORMAT, next_sequence, seconds};
 use crate::limits::{MAX_SKILLS, MIN_UNINDEXED};
 
 impl Publisher<'_> {
@@ -35,6 +35,7 @@ impl Publisher<'_> {
             },
         };
         self.shards.retain(&document);
+        let budget = self.budget();
         let count = document.shards.len();
         let mut touched: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         for (uri, (entry, _)) in &changes.put {
@@ -45,7 +46,7 @@ impl Publisher<'_> {
         }
         for (at, uris) in touched {
             let before = match &document.shards[at] {
-                Some(shard) => self.engine.wait(self.shards.read(self.store, shard))?,
+                Some(shard) => self.engine.wait(self.shards.read(self.store, shard, &budget))?,
                 None => Arc::default(),
             };
             let mut shard = Shard::clone(&before);
@@ -67,7 +68,7 @@ impl Publisher<'_> {
         if document.skills > MAX_SKILLS {
             return Err(FleetError::Nothing(format!("a catalog has at most {MAX_SKILLS} skills")));
         }
-        document.sequence += 1;
+        document.sequence = next_sequence(document.sequence)?;
         document.published = seconds(SystemTime::now());
         if document.unindexed() > MIN_UNINDEXED.max(document.skills / 8) {
             self.index(&mut document)?;
@@ -92,7 +93,7 @@ impl Publisher<'_> {
         if shard.entries.is_empty() {
             return Ok(None);
         }
-        let (entries, terms) = (write_entries(shard.entries.values()), write_terms(shard.terms.values()));
+        let (entries, terms) = (write_entries(shard.entries.values())?, write_terms(shard.terms.values())?);
         let has_terms = !shard.terms.is_empty();
         let written = self.engine.wait(async {
             let is_same = before.is_some_and(|before| before.entries.digest == skillcue_base::Digest::of(&entries));

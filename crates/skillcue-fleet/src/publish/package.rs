@@ -13,6 +13,7 @@ use skillcue_select::BodyTerms;
 
 use super::{ChangeSet, PublishReport, Publisher};
 use crate::FleetError;
+use crate::budget::UnpackBudget;
 use crate::document::shard_of;
 use crate::generation::StoredGeneration;
 use crate::limits::CONCURRENT;
@@ -42,8 +43,17 @@ impl Publisher<'_> {
                 },
             ),
         );
+        let check = |skill: &&Skill| {
+            let refusal = self.options.check.as_ref().and_then(|check| check.refusal(&skill.dir()));
+            refusal.map(|why| (skill.name().to_owned(), why))
+        };
         let skills: Vec<&Skill> = catalog.skills().collect();
+        let refused: Vec<Option<(String, String)>> = skills.par_iter().map(check).collect();
+        let skills: Vec<&Skill> =
+            skills.into_iter().zip(&refused).filter(|(_, refused)| refused.is_none()).map(|(skill, _)| skill).collect();
+        report.refused.extend(refused.into_iter().flatten());
         let prefix: Vec<&str> = self.options.prefix.iter().map(String::as_str).collect();
+        let budget = self.budget();
         let mut written: HashSet<String> = HashSet::new();
         for batch in skills.chunks(BATCH) {
             self.check_time()?;
@@ -61,7 +71,7 @@ impl Publisher<'_> {
                     report.refused.push((skill.name().to_owned(), "its SKILL.md is not UTF-8 text".to_owned()));
                     continue;
                 };
-                let known = self.known(base, &entry)?;
+                let known = self.known(base, &entry, &budget)?;
                 let known: HashSet<&str> =
                     known.iter().flat_map(|entry| entry.files.iter().flatten()).map(digits).collect();
                 for (file, bytes) in entry.files.iter().flatten().zip(contents) {
@@ -89,11 +99,12 @@ impl Publisher<'_> {
         &self,
         base: Option<&StoredGeneration>,
         entry: &RemoteEntry,
+        budget: &UnpackBudget,
     ) -> Result<Option<Arc<RemoteEntry>>, FleetError> {
         let Some(base) = base else { return Ok(None) };
         let shard = &base.document.shards[shard_of(entry.name(), base.document.shards.len())];
         let Some(shard) = shard else { return Ok(None) };
-        let shard = self.engine.wait(self.shards.read(self.store, shard))?;
+        let shard = self.engine.wait(self.shards.read(self.store, shard, budget))?;
         Ok(shard.entries.get(&entry.uri).cloned())
     }
 

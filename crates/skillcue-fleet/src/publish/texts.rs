@@ -14,7 +14,7 @@ use crate::limits::MAX_INDEX;
 impl Publisher<'_> {
     /// Makes the indexes of a generation anew, and deals its skills to as many shards as they need.
     pub(super) fn index(&self, document: &mut Document) -> Result<(), FleetError> {
-        let shards = self.engine.wait(self.shards.read_all(self.store, document))?;
+        let shards = self.engine.wait(self.shards.read_all(self.store, document, &self.budget()))?;
         let entries: Vec<Arc<RemoteEntry>> = shards.iter().flat_map(|shard| shard.entries.values().cloned()).collect();
         let (texts, triggers) = self.packed_indexes(document, &shards, entries.clone())?;
         // The terms are in the index now.

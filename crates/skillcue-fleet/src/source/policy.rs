@@ -1,7 +1,7 @@
 //! The policy that a catalog carries: signed with it, kept beside what was seen, and in force without any network.
 
 use skillcue_base::lock;
-use skillcue_catalog::OrgPolicy;
+use skillcue_catalog::{KeptPolicy, OrgPolicy};
 
 use super::CatalogSource;
 use crate::document::Document;
@@ -15,16 +15,9 @@ impl CatalogSource {
         if let Some(policy) = &*lock(&self.unkept_policy) {
             return policy.clone();
         }
-        let origin = self.policy_origin();
-        match self.kept.policy() {
-            // The user has withdrawn the key: then what it signed does not count.
-            Ok(Some(kept)) if self.spec.keys.iter().any(|key| kept.keys.contains(&key.to_string())) => {
-                OrgPolicy::parse(kept.text.as_bytes(), &origin)
-                    .unwrap_or_else(|error| OrgPolicy::broken(&origin, &error.message))
-            }
-            Ok(_) => OrgPolicy::default(),
-            Err(why) => OrgPolicy::broken(&origin, &why),
-        }
+        let Some(path) = self.kept.policy_file() else { return OrgPolicy::default() };
+        let keys: Vec<String> = self.spec.keys.iter().map(ToString::to_string).collect();
+        KeptPolicy::in_force(path, &keys, &self.policy_origin())
     }
 
     fn policy_origin(&self) -> String {
@@ -48,7 +41,7 @@ impl CatalogSource {
 
     /// Keeps the policy of a generation that is about to be current.
     pub(super) fn keep_policy(&self, head: &CatalogHead, policy: Option<String>) -> Result<(), FleetError> {
-        if !self.kept.remembers() {
+        if self.kept.policy_file().is_none() {
             let origin = self.policy_origin();
             let parsed = policy.and_then(|text| OrgPolicy::parse(text.as_bytes(), &origin).ok());
             *lock(&self.unkept_policy) = Some(parsed.unwrap_or_default());

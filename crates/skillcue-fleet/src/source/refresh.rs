@@ -66,13 +66,16 @@ impl CatalogSource {
             // The same bytes as before, which were checked then; but time goes on.
             if let Some(current) = &current {
                 // Another process may have seen a newer one since: then the store went back.
-                current.head.check(&self.spec.name, &self.spec.keys, self.kept.seen().as_ref(), SystemTime::now())?;
+                let seen = self.kept.seen()?;
+                current.head.check(&self.spec.name, &self.spec.keys, seen.as_ref(), SystemTime::now())?;
+                // It may not have been possible to keep it before.
+                self.kept.keep_seen(current.head.seen())?;
             }
             self.asked(kept.and_then(|kept| kept.tag), None);
             return Ok(PullOutcome::Unchanged(count(&current)));
         };
         let head = CatalogHead::read(&fetched.bytes)?;
-        let seen = self.kept.seen().or_else(|| current.as_ref().map(|current| current.head.seen()));
+        let seen = self.kept.seen()?.or_else(|| current.as_ref().map(|current| current.head.seen()));
         head.check(&self.spec.name, &self.spec.keys, seen.as_ref(), SystemTime::now())?;
         let is_same = current.as_ref().is_some_and(|now| now.head.signed().document == head.signed().document);
         let text = String::from_utf8(fetched.bytes)
@@ -83,33 +86,35 @@ impl CatalogSource {
                 let policy = self.fetch_policy(&store, &current.document).await?;
                 self.keep_policy(&head, policy)?;
             }
-            self.kept.keep_seen(head.seen());
-            self.asked(fetched.tag, Some((text, None)));
+            self.kept.keep_seen(head.seen())?;
+            self.asked(fetched.tag, Some(text));
             return Ok(PullOutcome::Unchanged(count(&current)));
         }
         let next = self.fetch_generation(&store, head, current.as_deref()).await?;
         let policy = self.fetch_policy(&store, &next.document).await?;
         // While this was fetched, another process may have taken a newer one: nothing of it is replaced by an older one.
-        next.head.check(&self.spec.name, &self.spec.keys, self.kept.seen().as_ref(), SystemTime::now())?;
+        next.head.check(&self.spec.name, &self.spec.keys, self.kept.seen()?.as_ref(), SystemTime::now())?;
         self.keep_policy(&next.head, policy)?;
         let (count, next) = (next.entries.len(), Arc::new(next));
-        // The head before what was seen: a process that ends in between leaves a head that is not older.
-        self.asked(fetched.tag, Some((text, Some(Arc::clone(&next)))));
-        self.kept.keep_seen(next.head.seen());
+        // The head before what was seen: a process that ends in between leaves a head that is not older. In this process it
+        // counts only once it is remembered.
+        let kept = self.kept.keep_head(fetched.tag, text, SystemTime::now());
+        self.kept.keep_seen(next.head.seen())?;
+        if let Some(state) = self.state().as_mut() {
+            (state.kept, state.current) = (Some(kept), Some(Arc::clone(&next)));
+        }
         self.sweep(&next);
         Ok(PullOutcome::Changed(count))
     }
 
-    /// Notes that the store has answered, with a new head, and perhaps with a new generation.
-    fn asked(&self, tag: Option<String>, new: Option<(String, Option<Arc<CurrentGeneration>>)>) {
+    /// Notes that the store has answered with the generation that is current, perhaps with a new head for it.
+    fn asked(&self, tag: Option<String>, head: Option<String>) {
         let mut state = self.state();
         let Some(state) = state.as_mut() else { return };
-        let known = state.kept.as_ref().map(|kept| kept.head.clone()).unwrap_or_default();
-        let (text, next) = new.unwrap_or((known, None));
+        let known = || state.kept.as_ref().map(|kept| kept.head.clone()).unwrap_or_default();
+        let text = head.unwrap_or_else(known);
         state.kept = Some(self.kept.keep_head(tag, text.clone(), SystemTime::now()));
-        if let Some(next) = next {
-            state.current = Some(next);
-        } else if let (Some(current), Ok(head)) = (&state.current, CatalogHead::read(text.as_bytes()))
+        if let (Some(current), Ok(head)) = (&state.current, CatalogHead::read(text.as_bytes()))
             && current.head != head
         {
             let same = CurrentGeneration {

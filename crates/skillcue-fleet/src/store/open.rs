@@ -52,7 +52,9 @@ impl Store {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("a password does not belong into an address".to_owned()));
         }
-        let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
+        // Its own message repeats the address, with whatever is in it.
+        let unknown = "its scheme is not known, or its path cannot be one of a store";
+        let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|_| wrong(unknown.to_owned()))?;
         let opened = |store: Arc<dyn ObjectStore>| -> Arc<dyn ObjectStore> {
             if path.as_ref().is_empty() { store } else { Arc::new(PrefixStore::new(store, path.clone())) }
         };
@@ -121,7 +123,12 @@ impl Store {
 
 /// Returns an address as people see it: without a password and what is behind the path.
 pub(crate) fn shown_address(address: &str) -> String {
-    let Ok(mut url) = Url::parse(address) else { return skillcue_base::Shown(address).within(200).to_string() };
+    // By text first: an address that cannot be parsed is shown in the message about it.
+    let plain = skillcue_catalog::without_userinfo(address);
+    let Ok(mut url) = Url::parse(&plain) else {
+        let path = plain.split(['?', '#']).next().unwrap_or_default();
+        return skillcue_base::Shown(path).within(200).to_string();
+    };
     // A URL that cannot have a password has none.
     let _ = url.set_password(None).and_then(|()| url.set_username(""));
     url.set_query(None);
@@ -171,5 +178,26 @@ impl HttpConnector for EndpointConnector {
         let options = skillcue_http::ClientOptions { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::None };
         let client = skillcue_http::client(&url, &options).map_err(|error| failed(Box::new(error)))?;
         Ok(HttpClient::new(client))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_shows_a_password() {
+        for address in [
+            "https://bob:pw-word@host:99999/x",
+            "https://bob:pw-word@exa mple/x",
+            "https://bob:a/pw-word@host/x",
+            "s3://bob:pw-word@bucket/x",
+            "https://h.exa mple/x?token=pw-word",
+            "ftp://bob:pw-word@h/x",
+            "bob:pw-word@h",
+        ] {
+            let error = Store::open(address, &StoreOptions::default()).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("pw-word"), "{address}: {error}");
+        }
     }
 }

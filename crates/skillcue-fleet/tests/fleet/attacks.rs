@@ -4,32 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use object_store::ObjectStoreExt as _;
 use serde_json::{Value, json};
-use skillcue_fleet::{FleetError, PublishOptions, SigningKey, publish, sign};
+use skillcue_fleet::{CatalogSpec, FleetError, GcOptions, PublishOptions, SignOptions, SigningKey, gc, publish, sign};
 
-use crate::support::{Fault, Fleet, names, refresh, skills};
+use crate::support::{Fault, Fleet, altered, forge_document, names, refresh, resigned, skills};
 
-/// Returns the head as it is stored.
 fn head(fleet: &Fleet) -> Bytes {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async { fleet.faulty.inner.get(&"head".into()).await.unwrap().bytes().await.unwrap() })
-}
-
-/// Returns the head with what is signed changed, and the old signatures.
-fn altered(head: &Bytes, change: impl Fn(&mut Value)) -> Value {
-    let mut file: Value = serde_json::from_slice(head).unwrap();
-    let mut signed: Value = serde_json::from_str(file["signed"].as_str().unwrap()).unwrap();
-    change(&mut signed);
-    file["signed"] = json!(signed.to_string());
-    file
-}
-
-/// Returns it signed with a key.
-fn resigned(mut file: Value, key: &SigningKey) -> Bytes {
-    let text = file["signed"].as_str().unwrap();
-    file["signatures"] = json!([{ "key": key.public().to_string(), "signature": key.sign(text) }]);
-    Bytes::from(file.to_string())
+    fleet.faulty.stored_head()
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -214,8 +195,8 @@ fn a_frozen_store_is_said_and_a_renewed_one_is_fine() {
     assert!(matches!(refresh(&reader), Err(FleetError::Expired(_))));
     assert!(reader.diagnostics()[0].message.contains("expired on"), "{:?}", reader.diagnostics());
     fleet.faulty.set(Fault::None);
-    let sequence =
-        sign(&fleet.engine, &fleet.store, &fleet.key, &[fleet.key.public()], Some(Duration::from_hours(24))).unwrap();
+    let renewal = SignOptions { renew: Some(Duration::from_hours(24)), ..SignOptions::default() };
+    let sequence = sign(&fleet.engine, &fleet.store, &fleet.key, &renewal).unwrap();
     assert_eq!(sequence, 2);
     refresh(&reader).unwrap();
     assert_eq!((names(&reader), reader.diagnostics().len()), (vec!["one".to_owned()], 0));
@@ -231,4 +212,71 @@ fn a_name_is_part_of_what_is_signed() {
     };
     publish(&fleet.engine, &fleet.store, Some(skills(&["one"]).path()), &other).unwrap();
     assert!(matches!(refresh(&fleet.reader()), Err(FleetError::WrongName { .. })));
+}
+
+#[test]
+fn a_signature_that_does_not_fit_names_no_signer() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["one"]).path());
+    let stranger = SigningKey::generate().unwrap().public().to_string();
+    let mut file: Value = serde_json::from_slice(&head(&fleet)).unwrap();
+    file["signatures"].as_array_mut().unwrap().push(json!({ "key": stranger, "signature": "AAAA" }));
+    fleet.faulty.store_bytes("head", file.to_string());
+    let reader = fleet.reader();
+    refresh(&reader).unwrap();
+    assert_eq!(reader.status()[0].signers, [fleet.key.public().to_string()]);
+    let report = skillcue_fleet::inspect(&fleet.engine, &fleet.store, &[], false).unwrap();
+    assert_eq!(report.signers, [fleet.key.public().to_string()]);
+    let open = CatalogSpec { keys: Vec::new(), trust: skillcue::config::CatalogTrust::Ask, ..fleet.spec() };
+    let reader = fleet.reader_of(open);
+    refresh(&reader).unwrap();
+    assert!(reader.status()[0].signers.is_empty(), "no key was compared");
+}
+
+/// A catalog without keys: any writer of the store chooses what its readers unpack.
+#[test]
+fn a_shard_bomb_is_refused() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["one"]).path());
+    let shard = fleet.faulty.paths("blobs").into_iter().find_map(|path| {
+        let bytes = fleet.faulty.stored(path.as_ref());
+        let mut raw = String::new();
+        std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut raw).ok()?;
+        raw.contains("frontmatter").then_some(raw)
+    });
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut packed, shard.unwrap().repeat(100_000).as_bytes()).unwrap();
+    let bomb = packed.finish().unwrap();
+    let digest = skillcue_base::Digest::of(&bomb).to_string();
+    fleet.faulty.store_bytes(&format!("blobs/sha256/{}/{digest}", &digest[..2]), bomb.clone());
+    forge_document(&fleet, |document| {
+        document["shards"][0]["entries"] = json!({ "digest": digest, "size": bomb.len() });
+    });
+    let open = CatalogSpec { keys: Vec::new(), trust: skillcue::config::CatalogTrust::Ask, ..fleet.spec() };
+    let error = refresh(&fleet.reader_of(open)).unwrap_err();
+    assert!(error.to_string().contains("it has more skills than the 1 that the document says"), "{error}");
+}
+
+#[test]
+fn numbers_at_their_end_are_errors() {
+    let fleet = Fleet::new();
+    let dir = skills(&["one"]);
+    fleet.publish(dir.path());
+    let collect = GcOptions { keep: 1, grace: Duration::ZERO, alone: true, ..GcOptions::default() };
+    let mut file: Value = serde_json::from_slice(&head(&fleet)).unwrap();
+    file["collected"] = json!(u64::MAX);
+    // A lease until the year 9000 keeps no publisher waiting, and no collection.
+    file["collecting"] = json!({ "until": 221_845_392_000_u64, "owner": 1 });
+    fleet.faulty.store_bytes("head", file.to_string());
+    fleet.publish(skills(&["two"]).path());
+    fleet.faulty.store_bytes("head", file.to_string());
+    gc(&fleet.engine, &fleet.store, &collect).unwrap();
+    let fleet = Fleet::new();
+    fleet.publish(dir.path());
+    forge_document(&fleet, |document| document["sequence"] = json!(u64::MAX));
+    let error = publish(&fleet.engine, &fleet.store, Some(skills(&["two"]).path()), &fleet.options()).unwrap_err();
+    assert!(error.to_string().contains("no generation comes after 18446744073709551615"), "{error}");
+    let renewal = SignOptions { renew: Some(Duration::MAX), ..SignOptions::default() };
+    let error = sign(&fleet.engine, &fleet.store, &fleet.key, &renewal).unwrap_err();
+    assert!(error.to_string().contains("no generation comes after"), "{error}");
 }

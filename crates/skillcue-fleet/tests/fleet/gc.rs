@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
+use serde_json::{Value, json};
 use skillcue_fleet::{FleetEngine, FleetError, GcOptions, PublishOptions, SigningKey, Store, gc, inspect, publish};
 
-use crate::support::{Fleet, names, read, refresh, skills, write_skill};
+use crate::support::{Fault, Fleet, names, read, refresh, skills, write_skill};
 
 fn now(keep: usize) -> GcOptions {
     GcOptions { keep, grace: Duration::ZERO, alone: true, ..GcOptions::default() }
@@ -94,7 +96,7 @@ fn a_document_whose_blobs_went_does_not_end_collections() {
     assert!(matches!(gc(&fleet.engine, &fleet.store, &now(3)), Err(FleetError::Missing(_))));
 }
 
-/// Publishers that bring skills back which were taken out, and collections without any grace, all at once: every blob of
+/// Publishers that bring skills back which were taken out, and two collectors without any grace, all at once: every blob of
 /// the last generation is there.
 #[test]
 fn collections_take_nothing_from_publishers() {
@@ -103,7 +105,7 @@ fn collections_take_nothing_from_publishers() {
     let options = move || PublishOptions { key: Some(Arc::clone(&key)), ..PublishOptions::default() };
     publish(&FleetEngine::default(), &store, Some(skills(&["stays"]).path()), &options()).unwrap();
     let is_done = Arc::new(AtomicBool::new(false));
-    let collector = {
+    let collect = || {
         let (store, is_done) = (store.clone(), Arc::clone(&is_done));
         std::thread::spawn(move || {
             let engine = FleetEngine::default();
@@ -111,6 +113,7 @@ fn collections_take_nothing_from_publishers() {
             while !is_done.load(Ordering::SeqCst) {
                 match gc(&engine, &store, &now(2)) {
                     Ok(_) | Err(FleetError::Contended(_)) => runs += 1,
+                    Err(FleetError::Collecting(_)) => {}
                     Err(error) => panic!("{error}"),
                 }
                 std::thread::sleep(Duration::from_millis(5));
@@ -118,6 +121,7 @@ fn collections_take_nothing_from_publishers() {
             runs
         })
     };
+    let collectors = [collect(), collect()];
     let publishers: Vec<_> = (0..3)
         .map(|publisher| {
             let (store, options) = (store.clone(), options());
@@ -142,7 +146,48 @@ fn collections_take_nothing_from_publishers() {
         publisher.join().unwrap();
     }
     is_done.store(true, Ordering::SeqCst);
-    assert!(collector.join().unwrap() > 0);
+    assert!(collectors.into_iter().map(|collector| collector.join().unwrap()).sum::<usize>() > 0);
     let report = inspect(&FleetEngine::default(), &store, &[], true).unwrap();
     assert_eq!(report.entries.len(), 4);
+}
+
+/// Returns the head with a lease of another collection, which lasts for some seconds.
+fn leased(fleet: &Fleet, seconds: u64) -> Bytes {
+    let mut file: Value = serde_json::from_slice(&fleet.faulty.stored_head()).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    file["collecting"] = json!({ "until": now + seconds, "owner": 7 });
+    Bytes::from(file.to_string())
+}
+
+#[test]
+fn a_collection_waits_for_no_other_and_is_refused_beside_it() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["invoices"]).path());
+    let plain = fleet.faulty.stored_head();
+    let leased = leased(&fleet, 300);
+    fleet.faulty.store_bytes("head", leased.clone());
+    let error = gc(&fleet.engine, &fleet.store, &now(1)).unwrap_err();
+    assert!(error.to_string().starts_with("another collection is under way, until 20"), "{error}");
+    assert_eq!(fleet.faulty.stored_head(), leased, "its lease is as it was");
+    assert!(gc(&fleet.engine, &fleet.store, &GcOptions { dry_run: true, ..now(1) }).is_ok(), "which deletes nothing");
+    fleet.faulty.store_bytes("head", plain);
+    assert!(gc(&fleet.engine, &fleet.store, &now(1)).is_ok());
+}
+
+/// A collector that was stopped for longer than its lease, and goes on while another one is under way.
+#[test]
+fn a_collection_that_lost_its_lease_deletes_no_further_and_lifts_no_other_lease() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["invoices"]).path());
+    let orphans = 400;
+    for number in 0..orphans {
+        fleet.faulty.store_bytes(&format!("blobs/sha256/00/orphan-{number}"), "x");
+    }
+    let before = fleet.faulty.paths("blobs").len();
+    let other = leased(&fleet, 300);
+    fleet.faulty.set(Fault::HeadAtDelete(other.clone()));
+    assert_eq!(gc(&fleet.engine, &fleet.store, &now(1)), Err(FleetError::LeaseLost));
+    let gone = before - fleet.faulty.paths("blobs").len();
+    assert!(gone > 0 && gone <= orphans / 2, "{gone} were deleted after the first batch");
+    assert_eq!(fleet.faulty.stored_head(), other, "the other's lease is as it was");
 }

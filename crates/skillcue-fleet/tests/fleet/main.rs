@@ -5,7 +5,9 @@
 mod attacks;
 mod faults;
 mod gc;
+mod memory;
 mod policy;
 mod readers;
+mod signing;
 mod support;
 mod writers;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use skillcue::catalog::{OrgPolicy, PolicyGate};
 use skillcue::{LoadRequest, Skillcue};
-use skillcue_fleet::{Catalogs, FleetError, PolicyChange, PublishOptions, SigningKey, gc, inspect, publish, sign};
+use skillcue_fleet::{
+    Catalogs, FleetError, PolicyChange, PublishOptions, SignOptions, SigningKey, gc, inspect, publish, sign,
+};
 
 use crate::support::{Fault, Fleet, names, refresh, skills};
 
@@ -100,7 +102,7 @@ fn it_is_in_force_offline_and_without_the_cache() {
     let local = skills(&["local"]);
     assert_eq!(rule(&program(&reader, local.path(), ""), "local"), Some(closed("forbid.skills")));
     // What cannot be read closes everything; it is never as if there were no policy.
-    let kept = fleet.data.path().join("catalogs/acme.policy.json");
+    let kept = fleet.kept_file(".policy.json");
     std::fs::write(&kept, "{").unwrap();
     assert_eq!(rule(&program(&fleet.reader(), local.path(), ""), "local").unwrap().0, "policy");
 }
@@ -122,7 +124,8 @@ fn it_counts_only_with_a_key_that_has_signed_it() {
     let other = SigningKey::generate().unwrap();
     let withdrawn = fleet.reader_with_keys(vec![other.public()]);
     assert!(withdrawn.policy().is_empty(), "the user has withdrawn the key");
-    sign(&fleet.engine, &fleet.store, &other, &[], None).unwrap();
+    let trusting = SignOptions { trusted: vec![fleet.key.public()], ..SignOptions::default() };
+    sign(&fleet.engine, &fleet.store, &other, &trusting).unwrap();
     refresh(&withdrawn).unwrap();
     assert!(!withdrawn.policy().is_empty(), "another key has signed it since");
 }
@@ -142,6 +145,11 @@ fn rules_about_publishers_see_the_keys_and_the_address() {
     assert_eq!(rule("[sources]\nallow = [\"catalog:s3://bucket/*\"]\n"), None);
     assert_eq!(rule("[sources]\nallow = [\"catalog:s3://other/*\"]\n").as_deref(), Some("sources.allow"));
     assert_eq!(rule("[forbid]\norigins = [\"s3://bucket/*\"]\n").as_deref(), Some("forbid.origins"));
+    // Without a list of keys, the publisher is the address.
+    assert_eq!(rule("[publishers]\nallow = [\"bucket/*\"]\n"), None);
+    assert_eq!(rule("[publishers]\nallow = [\"github.com/acme/*\"]\n").as_deref(), Some("publishers.allow"));
+    let both = format!("[publishers]\nallow = [\"github.com/acme/*\"]\nkeys = [\"{key}\"]\n");
+    assert_eq!(rule(&both), None, "a key says more than an address");
     // One key of two signs: the one that may not publish does not count.
     let reader = fleet.reader_with_keys(vec![key, other.clone()]);
     refresh(&reader).unwrap();
@@ -185,7 +193,8 @@ fn it_survives_publishers_renewals_and_collections() {
     fleet.publish(skills(&["one"]).path());
     set(&fleet, FORBIDS_ONE);
     assert!(!fleet.publish(skills(&["two"]).path()).policy_changed);
-    sign(&fleet.engine, &fleet.store, &fleet.key, &[], Some(std::time::Duration::from_hours(1))).unwrap();
+    let renewal = SignOptions { renew: Some(std::time::Duration::from_hours(1)), ..SignOptions::default() };
+    sign(&fleet.engine, &fleet.store, &fleet.key, &renewal).unwrap();
     let now =
         skillcue_fleet::GcOptions { keep: 1, grace: std::time::Duration::ZERO, alone: true, ..Default::default() };
     gc(&fleet.engine, &fleet.store, &now).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,9 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
 };
+use serde_json::{Value, json};
 use skillcue::config::CatalogTrust;
+use skillcue_base::Digest;
 use skillcue_fleet::{
     CatalogRefresh, CatalogSpec, Catalogs, CatalogsOptions, FleetEngine, FleetError, PublicKey, PublishOptions,
     PublishReport, PullOutcome, SigningKey, Store, StoreOptions, memory_store, publish,
@@ -99,6 +101,17 @@ impl Fleet {
         Catalogs::new([spec], &self.reader_options()).with_store("acme", store)
     }
 
+    /// Returns the directory in the cache of the reader's catalog.
+    pub(crate) fn kept_dir(&self) -> PathBuf {
+        self.cache.path().join("catalogs").join(skillcue_catalog::kept_catalog_name("acme", "s3://bucket/acme"))
+    }
+
+    /// Returns a file in the data directory of the reader's catalog: `.json` or `.policy.json`.
+    pub(crate) fn kept_file(&self, extension: &str) -> PathBuf {
+        let name = skillcue_catalog::kept_catalog_name("acme", "s3://bucket/acme");
+        self.data.path().join("catalogs").join(format!("{name}{extension}"))
+    }
+
     pub(crate) fn reader_options(&self) -> CatalogsOptions {
         CatalogsOptions {
             cache: Some(self.cache.path().to_path_buf()),
@@ -150,6 +163,8 @@ pub(crate) enum Fault {
     Refuse(usize),
     /// A conditional write is done, and its answer lost.
     LoseAnswer,
+    /// With the first object that is deleted, these bytes become the head.
+    HeadAtDelete(Bytes),
 }
 
 /// A store in memory with a fault.
@@ -189,6 +204,21 @@ impl FaultyStore {
     pub(crate) fn paths(&self, below: &'static str) -> BTreeSet<ObjectPath> {
         let found = self.inner.list(Some(&ObjectPath::from(below)));
         wait(found.map(|object| object.unwrap().location).collect())
+    }
+
+    /// Returns the head as it is stored, whatever the fault.
+    pub(crate) fn stored_head(&self) -> Bytes {
+        self.stored("head")
+    }
+
+    /// Returns an object as it is stored, whatever the fault.
+    pub(crate) fn stored(&self, path: &str) -> Bytes {
+        wait(async { self.inner.get(&path.into()).await.unwrap().bytes().await.unwrap() })
+    }
+
+    /// Stores an object, whatever the fault.
+    pub(crate) fn store_bytes(&self, path: &str, bytes: impl Into<Bytes>) {
+        wait(self.inner.put(&path.into(), PutPayload::from(bytes.into()))).unwrap();
     }
 
     /// Takes an object out, whatever the fault.
@@ -306,6 +336,10 @@ impl ObjectStore for FaultyStore {
         &self,
         locations: BoxStream<'static, StoreResult<ObjectPath>>,
     ) -> BoxStream<'static, StoreResult<ObjectPath>> {
+        if let Fault::HeadAtDelete(bytes) = self.fault() {
+            self.set(Fault::None);
+            self.store_bytes("head", bytes);
+        }
         self.inner.delete_stream(locations)
     }
 
@@ -320,4 +354,43 @@ impl ObjectStore for FaultyStore {
     async fn copy_opts(&self, from: &ObjectPath, to: &ObjectPath, options: CopyOptions) -> StoreResult<()> {
         self.inner.copy_opts(from, to, options).await
     }
+}
+
+/// Returns the signed part of a head.
+pub(crate) fn signed_part(head: &Bytes) -> Value {
+    let file: Value = serde_json::from_slice(head).unwrap();
+    serde_json::from_str(file["signed"].as_str().unwrap()).unwrap()
+}
+
+/// Returns the head with what is signed changed, and the old signatures.
+pub(crate) fn altered(head: &Bytes, change: impl Fn(&mut Value)) -> Value {
+    let mut file: Value = serde_json::from_slice(head).unwrap();
+    let mut signed = signed_part(head);
+    change(&mut signed);
+    file["signed"] = json!(signed.to_string());
+    file
+}
+
+/// Returns it signed with a key.
+pub(crate) fn resigned(mut file: Value, key: &SigningKey) -> Bytes {
+    let text = file["signed"].as_str().unwrap();
+    file["signatures"] = json!([{ "key": key.public().to_string(), "signature": key.sign(text) }]);
+    Bytes::from(file.to_string())
+}
+
+/// Changes the document of the current generation, and the head with it, as a holder of the key could.
+pub(crate) fn forge_document(fleet: &Fleet, change: impl Fn(&mut Value)) {
+    let head = fleet.faulty.stored_head();
+    let [path] = &fleet.faulty.paths("catalog").into_iter().collect::<Vec<_>>()[..] else { panic!("one generation") };
+    let mut document: Value = serde_json::from_slice(&fleet.faulty.stored(path.as_ref())).unwrap();
+    change(&mut document);
+    let bytes = document.to_string();
+    let digest = Digest::of(&bytes).to_string();
+    let sequence = document["sequence"].as_u64().unwrap();
+    fleet.faulty.store_bytes(&format!("catalog/{sequence:012}-{}", &digest[..16]), bytes.clone());
+    let file = altered(&head, |signed| {
+        signed["sequence"] = json!(sequence);
+        signed["document"] = json!({ "digest": digest, "size": bytes.len() });
+    });
+    fleet.faulty.store_bytes("head", resigned(file, &fleet.key));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use skillcue_fleet::{
-    FleetEngine, FleetError, PublishOptions, SigningKey, Store, StoreOptions, inspect, publish, sign,
+    FleetEngine, FleetError, PublishOptions, SignOptions, SigningKey, Store, StoreOptions, inspect, publish, sign,
 };
 
 use crate::support::{Fault, Fleet, names, refresh, skills, write_skill};
@@ -160,7 +160,8 @@ fn keys_rotate_without_a_gap() {
     fleet.publish(skills(&["invoices"]).path());
     let (old, new) = (fleet.key.public(), Arc::new(SigningKey::generate().unwrap()));
     // 1. The head is signed with both. 2. Readers move. 3. The old key goes.
-    sign(&fleet.engine, &fleet.store, &new, std::slice::from_ref(&old), None).unwrap();
+    let rotation = SignOptions { trusted: vec![old.clone()], ..SignOptions::default() };
+    sign(&fleet.engine, &fleet.store, &new, &rotation).unwrap();
     for keys in [vec![old.clone()], vec![old.clone(), new.public()], vec![new.public()]] {
         assert!(refresh(&fleet.reader_with_keys(keys)).is_ok());
     }

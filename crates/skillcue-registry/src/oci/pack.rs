@@ -5,75 +5,16 @@ use std::path::Path;
 
 use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
-use skillcue_base::{Digest, ErrorInfo, Shown};
-use skillcue_catalog::{
-    Content, ContentId, Discovery, Leaf, Leaves, OrgPolicy, PolicyRefusal, SKIPPED_DIRECTORIES, SkillDir, SkillFile,
-    SkillRoot, Source,
-};
+use skillcue_base::Digest;
+use skillcue_catalog::{ContentId, Leaf, Leaves, OrgPolicy, SkillDir, SkillFile};
 use skillcue_format::Diagnostic;
 use tar::{Builder, EntryType, Header};
 
 use super::artifact::{
     ArtifactManifest, CONFIG_TYPE, CONTENT_TYPE, ContentPins, DIGEST_ANNOTATION, Descriptor, MANIFEST_TYPE, SKILL_TYPE,
 };
-use crate::RegistryError;
-use crate::tree;
-
-/// The most bytes of a skill that is pushed.
-const MAX_PUSHED: u64 = 256 << 20;
-
-/// Why a skill cannot become an artifact.
-#[derive(Debug, thiserror::Error, ErrorInfo)]
-#[non_exhaustive]
-pub enum PackError {
-    /// There is no skill, or it does not keep to the standard.
-    #[error("{} is no valid skill: {}", Shown(&dir.to_string_lossy()), findings.iter().find(|it| it.is_error()).map_or("it cannot be read", |it| it.message.as_ref()))]
-    #[info(code = "invalid", hint = "correct what its findings report")]
-    Invalid {
-        /// The directory.
-        dir: std::path::PathBuf,
-        /// The fault.
-        findings: Vec<Diagnostic>,
-    },
-    /// The audit has findings of high severity.
-    #[error("the audit of {} has findings of high severity", Shown(name))]
-    #[info(code = "findings", hint = "read the findings; remove what caused them")]
-    Findings {
-        /// The skill.
-        name: String,
-        /// All findings.
-        findings: Vec<Diagnostic>,
-    },
-    /// An entry that no artifact can hold.
-    #[error("{} cannot be pushed: {reason}", Shown(path))]
-    #[info(code = "odd_entry", hint = "remove it, or put a plain file there")]
-    Entry {
-        /// Its path.
-        path: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The files are too large together.
-    #[error("its files have more than {} MiB", limit >> 20)]
-    #[info(code = "too_large", hint = "move away what is no part of the skill")]
-    TooLarge {
-        /// The limit.
-        limit: u64,
-    },
-    /// The organisation's policy refuses the skill.
-    #[error("{} is {refusal}", Shown(name))]
-    #[info(code = "policy", hint = refusal.help.clone())]
-    Policy {
-        /// The skill.
-        name: String,
-        /// The rule, and the policy that has it.
-        refusal: Box<PolicyRefusal>,
-    },
-    /// The directory cannot be read.
-    #[error(transparent)]
-    #[info(transparent)]
-    Read(#[from] RegistryError),
-}
+use crate::outbound::{MAX_PUSHED, OutboundSkill, PackError, outbound};
+use crate::{RegistryError, tree};
 
 /// A skill, packed.
 #[derive(Debug)]
@@ -89,40 +30,24 @@ pub(super) struct PackedSkill {
     pub(super) manifest: Vec<u8>,
 }
 
+/// Fails if a skill does not keep to the standard: other programs read artifacts, too.
+fn check_format(dir: &Path, name: &str) -> Result<(), PackError> {
+    let unreadable = |error: std::io::Error| RegistryError::file("read", dir, error);
+    let opened = SkillDir::open(name, dir).map_err(|error| unreadable(error.into()))?;
+    let Ok(bytes) = opened.read(SkillFile::Markdown.name(), skillcue_format::MAX_FILE) else { return Ok(()) };
+    let findings = skillcue_format::validate(&bytes, name);
+    if findings.iter().any(Diagnostic::is_error) {
+        return Err(PackError::Invalid { dir: dir.to_owned(), findings });
+    }
+    Ok(())
+}
+
 /// Packs the skill in a directory, unless it is invalid, its audit has findings of high severity, or a policy refuses it.
 pub(super) fn pack(dir: &Path, allow_findings: bool, policy: Option<&OrgPolicy>) -> Result<PackedSkill, PackError> {
-    let invalid = |findings| PackError::Invalid { dir: dir.to_owned(), findings };
-    let catalog = Discovery::new([SkillRoot::new(dir, Source::Inline)]).run();
-    let [skill] = catalog.all() else {
-        return Err(invalid(catalog.invalid().iter().flat_map(|it| it.diagnostics.clone()).collect()));
-    };
-    if skill.dir() != dir {
-        return Err(invalid(Vec::new()));
-    }
-    let (name, manifest) = (skill.name().to_owned(), skill.manifest());
-    let unreadable = |error: std::io::Error| RegistryError::file("read", dir, error);
-    let opened = SkillDir::open(&name, dir).map_err(|error| unreadable(error.into()))?;
-    if let Ok(bytes) = opened.read(SkillFile::Markdown.name(), skillcue_format::MAX_FILE) {
-        let findings = skillcue_format::validate(&bytes, &name);
-        if findings.iter().any(Diagnostic::is_error) {
-            return Err(invalid(findings));
-        }
-    }
-    let content = tree::scan(dir)?;
-    let (leaves, left_out) = kept(&content)?;
-    let findings = skillcue_audit::audit(dir).findings;
-    if findings.iter().any(Diagnostic::is_error) && !allow_findings {
-        return Err(PackError::Findings { name, findings });
-    }
-    let digest = ContentId::of_leaves(&leaves);
-    if let Some(policy) = policy {
-        let facts = PackedContent { digest, findings: &findings };
-        let subject = skillcue_catalog::PolicySubject { name: &name, content: &facts, ..Default::default() };
-        // Rules about sources are about where skills come from, not about where they go.
-        if let Some(refusal) = policy.refusal(&subject).filter(|refusal| !refusal.rule.starts_with("sources.")) {
-            return Err(PackError::Policy { name, refusal: Box::new(refusal) });
-        }
-    }
+    let OutboundSkill { catalog, name, leaves, left_out, findings, digest } = outbound(dir, allow_findings, policy)?;
+    check_format(dir, &name)?;
+    let [skill] = catalog.all() else { return Err(PackError::Invalid { dir: dir.to_owned(), findings }) };
+    let manifest = skill.manifest();
     let layer = layer(dir, &name, &leaves)?;
     let mut config = Map::new();
     let fields = [
@@ -159,53 +84,6 @@ pub(super) fn pack(dir: &Path, allow_findings: bool, policy: Option<&OrgPolicy>)
     let version = manifest.version().map(str::to_owned);
     let manifest = json!(artifact).to_string().into_bytes();
     Ok(PackedSkill { name, version, digest, files: leaves.len(), left_out, findings, config, layer, manifest })
-}
-
-/// The content of a skill to be pushed, for a policy.
-#[derive(Debug)]
-struct PackedContent<'p> {
-    digest: ContentId,
-    findings: &'p [Diagnostic],
-}
-
-impl skillcue_catalog::SubjectContent for PackedContent<'_> {
-    fn id(&self) -> Result<ContentId, String> {
-        Ok(self.digest)
-    }
-
-    fn worst_finding(&self) -> Result<Option<skillcue_format::Severity>, String> {
-        Ok(self.findings.iter().map(|found| found.severity).min())
-    }
-}
-
-/// Returns the files that are pushed, and the directories that listings ignore, which never are.
-fn kept(content: &Content) -> Result<(Leaves, Vec<String>), PackError> {
-    let ignored = |path: &str| {
-        let above = path.split('/').scan(0, |end, part| {
-            *end += part.len() + 1;
-            Some((*end - 1, part))
-        });
-        let parts: Vec<(usize, &str)> = above.collect();
-        let dirs = &parts[..parts.len().saturating_sub(1)];
-        dirs.iter().find(|(_, part)| SKIPPED_DIRECTORIES.contains(part)).map(|(end, _)| path[..*end].to_owned())
-    };
-    if let Some(odd) = content.unpinnable.iter().find(|odd| ignored(&odd.path.to_string_lossy()).is_none()) {
-        let path = odd.path.to_string_lossy().into_owned();
-        return Err(PackError::Entry { path, reason: odd.reason.to_string() });
-    }
-    let mut left_out: Vec<String> = content.leaves.keys().filter_map(|path| ignored(path)).collect();
-    left_out.dedup();
-    let kept: Leaves = content
-        .leaves
-        .iter()
-        .filter(|(path, _)| ignored(path).is_none())
-        .map(|(path, leaf)| (path.clone(), leaf.clone()))
-        .collect();
-    let bytes: u64 = content.sizes.iter().filter(|(path, _)| kept.contains_key(*path)).map(|(_, size)| size).sum();
-    if bytes > MAX_PUSHED {
-        return Err(PackError::TooLarge { limit: MAX_PUSHED });
-    }
-    Ok((kept, left_out))
 }
 
 /// Returns the files as a tar, packed by gzip: sorted, without times and owners, below the skill's name.

@@ -8,11 +8,12 @@ use skillcue_catalog::{ContentId, OrgPolicy};
 use skillcue_format::Diagnostic;
 
 use super::client::{RegistryClient, TokenScope};
-use super::pack::{PackError, PackedSkill, pack};
+use super::pack::{PackedSkill, pack};
 use super::{OciAccess, OciReference};
 use crate::candidate::serialize_findings;
 use crate::fetch::FetchError;
 use crate::fetch::context::FetchContext;
+use crate::outbound::PackError;
 use crate::{FetchLimits, FetchProgress};
 
 /// Options for pushing.

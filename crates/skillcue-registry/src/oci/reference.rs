@@ -36,8 +36,10 @@ impl OciReference {
     /// Parses an address. Without a tag and a digest it means the tag `latest`.
     pub fn parse(text: &str) -> Result<OciReference, OriginError> {
         const HELP: &str = "write it as oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:DIGEST";
-        let wrong =
-            |what: &str| OriginError::new(format!("{} is no address of an artifact: {what}", Shown(text)), HELP);
+        let wrong = |what: &str| {
+            let address = skillcue_catalog::without_userinfo(text);
+            OriginError::new(format!("{} is no address of an artifact: {what}", Shown(&address)), HELP)
+        };
         let rest = text.strip_prefix(SCHEME).ok_or_else(|| wrong("it does not begin with oci://"))?;
         let (host, rest) = rest.split_once('/').ok_or_else(|| wrong("it has no repository"))?;
         let (rest, digest) = match rest.split_once('@') {
@@ -136,6 +138,14 @@ impl fmt::Display for OciReference {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_about_an_address_shows_no_password() {
+        for text in ["oci://bob:pw-word@ghcr.io/acme/pdf:1", "oci://bob:a/pw-word@ghcr.io/pdf"] {
+            let message = OciReference::parse(text).unwrap_err().to_string();
+            assert!(message.contains("ghcr.io") && !message.contains("pw-word"), "{message}");
+        }
+    }
 
     #[test]
     fn addresses_are_read_back() {

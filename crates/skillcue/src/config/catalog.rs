@@ -41,6 +41,17 @@ pub struct CatalogSection {
     pub enabled: Option<bool>,
 }
 
+/// Returns the catalogs that count, and those that do not, because an earlier one has their name. An earlier one counts also if
+/// it is off.
+pub fn catalogs_by_name(sections: &[CatalogSection]) -> (Vec<&CatalogSection>, Vec<&CatalogSection>) {
+    let (mut counting, mut others): (Vec<&CatalogSection>, _) = (Vec::new(), Vec::new());
+    for section in sections {
+        let is_known = counting.iter().any(|known| known.name == section.name);
+        if is_known { others.push(section) } else { counting.push(section) }
+    }
+    (counting, others)
+}
+
 /// The decision about which skills of a catalog may be loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]

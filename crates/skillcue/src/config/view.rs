@@ -11,15 +11,19 @@ use skillcue_catalog::{NameGlob, ViewRule};
 /// let config = Config::parse("[view.sales]\nskills = [\"sales-*\"]\ntoken_env = \"SALES_TOKEN\"\n").unwrap();
 /// assert!(config.view["sales"].rule().skills[0].matches("sales-quote"));
 /// assert_eq!(config.view["sales"].token_env.as_deref(), Some("SALES_TOKEN"));
+/// assert!(Config::parse("[view.none]\nskills = []\n").is_err());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ViewSection {
-    /// Globs over the names that are in the view; all, if there is none.
+    /// Globs over the names that are in the view; all, if the key is missing. An empty list is an error.
+    #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub skills: Vec<NameGlob>,
-    /// Globs over the sources that are in the view; all, if there is none.
+    /// Globs over the sources that are in the view; all, if the key is missing. An empty list is an error.
+    #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub sources: Vec<NameGlob>,
-    /// Globs over the plugins that are in the view; all, if there is none.
+    /// Globs over the plugins that are in the view; all, if the key is missing. An empty list is an error.
+    #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub plugins: Vec<NameGlob>,
     /// Globs over names that are out.
     pub exclude_skills: Vec<NameGlob>,
