@@ -129,20 +129,30 @@ impl EvalHistory {
         let digest = Digest::of(&json).to_string();
         let path = dir.join(format!("{time}-{}.json", &digest[..8]));
         replace_file(&path, [json.as_bytes()]).map_err(|error| failed(&error))?;
-        self.remove_oldest(&path)?;
+        self.remove_oldest(run, &path)?;
         Ok(path)
     }
 
-    /// Removes the oldest runs beyond the limits, never the one that was just kept.
-    fn remove_oldest(&self, kept: &Path) -> Result<(), HostError> {
+    /// Removes the oldest runs beyond the limits, never the one that was just kept, nor the one that the next run of its kind
+    /// is compared with: enough runs that fail a limit would else leave nothing to fail it by.
+    fn remove_oldest(&self, run: &EvalRun, kept: &Path) -> Result<(), HostError> {
         let files = self.files()?;
         let (mut runs, mut bytes) = (files.len(), files.iter().map(|(_, size)| size).sum::<u64>());
+        let is_over = |runs: usize, bytes: u64| runs > MAX_RUNS || bytes > MAX_BYTES;
+        if !is_over(runs, bytes) {
+            return Ok(());
+        }
+        let is_baseline = |path: &&PathBuf| {
+            let text = text_of(path, MAX_RUN).ok();
+            text.and_then(|text| EvalRun::from_json(&text).ok()).is_some_and(|earlier| earlier.is_baseline_of(run))
+        };
+        let baseline = files.iter().rev().map(|(path, _)| path).find(is_baseline).cloned();
         for (path, size) in files {
-            if runs <= MAX_RUNS && bytes <= MAX_BYTES {
+            if !is_over(runs, bytes) {
                 break;
             }
             // Another process may have removed it.
-            if path != kept && fs::remove_file(&path).is_ok() {
+            if path != kept && Some(&path) != baseline.as_ref() && fs::remove_file(&path).is_ok() {
                 (runs, bytes) = (runs - 1, bytes - size);
             }
         }

@@ -267,8 +267,9 @@ impl Host {
             .loader(settings.loader.clone())
             .disclosure(settings.disclose.config())
             .mode(settings.disclose.mode.unwrap_or_default());
-        // Remote catalogs bring theirs, at each look anew.
-        builder = builder.policy(self.policy_gate(&settings.policy)?);
+        // Remote catalogs bring theirs, at each look anew. In a build without catalogs, what another build has kept counts.
+        let policy = if cfg!(feature = "fleet") { &settings.policy } else { self.policy()? };
+        builder = builder.policy(self.policy_gate(policy)?);
         if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }

@@ -137,7 +137,7 @@ impl Host {
             project: Some(self.project_name()),
             ..LedgerQuery::default()
         };
-        match ledger.events(&query) {
+        match ledger.events_briefly(&query) {
             Ok(events) => feedback(&events, now),
             Err(error) => {
                 tracing::warn!(target: "skillcue::usage", %error, "the use so far does not count");
@@ -169,4 +169,35 @@ impl Host {
 
 fn ledger_file(environment: &Environment) -> Option<PathBuf> {
     environment.data(FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use skillcue::usage::UsageKind;
+    use skillcue_usage::{LedgerBatch, LedgerEvent};
+
+    use super::*;
+    use crate::HostOverrides;
+
+    #[test]
+    fn feedback_reads_the_spool_where_it_is_and_writes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("skillcue.toml");
+        std::fs::write(&config, "[usage]\nfeedback = true\n").unwrap();
+        let variables = vec![("HOME".into(), home.path().into())];
+        let environment = Environment::new(Some(home.path().to_path_buf()), variables).unwrap();
+        let host = Host::open(environment, HostOverrides { config: Some(config), ..HostOverrides::default() });
+        host.settings().unwrap();
+        let ledger = host.ledger().unwrap().unwrap();
+        let shown =
+            LedgerEvent { project: host.project_name(), tier: Some(2), ..LedgerEvent::new(UsageKind::Shown, "pdf") };
+        ledger.write(std::slice::from_ref(&shown)).unwrap();
+        let spooled = LedgerBatch { events: vec![shown; 11], ..LedgerBatch::default() };
+        ledger.write_briefly(&spooled).unwrap();
+        let spool = ledger.path().with_file_name("usage.db-spool");
+        let before = std::fs::read(&spool).unwrap();
+        assert_eq!(host.feedback()["pdf"].why, "shown 12 times in this project, never used");
+        assert_eq!(host.use_counts().map(|_| ()), Some(()));
+        assert_eq!(std::fs::read(&spool).unwrap(), before, "an answer took the spool in");
+    }
 }

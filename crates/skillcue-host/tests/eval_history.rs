@@ -123,3 +123,17 @@ fn the_commit_is_read_from_files() {
     fs::write(tree.path().join(".git"), format!("gitdir: {}\n", of_tree.display())).unwrap();
     assert_eq!(EvalHistory::at(tree.path()).commit(), Some(hash("d")));
 }
+
+#[test]
+fn runs_that_fail_a_limit_do_not_push_out_the_one_that_did_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = EvalHistory::at(dir.path());
+    history.keep(&run(1)).unwrap();
+    history.keep(&run(2)).unwrap();
+    for seconds in 3..=110 {
+        history.keep(&EvalRun { failed: true, ..run(seconds) }).unwrap();
+    }
+    let runs = history.read().unwrap().runs;
+    let passed: Vec<_> = runs.iter().filter(|run| !run.failed).map(|run| run.time).collect();
+    assert_eq!((runs.len(), passed), (100, vec![UNIX_EPOCH + Duration::from_secs(2)]));
+}

@@ -98,7 +98,7 @@ pub struct AccuracyGroup {
     pub shown: usize,
     /// How often one was loaded.
     pub loaded: usize,
-    /// The tokens of what was shown.
+    /// The tokens of what was shown, loaded and read, as far as they are known.
     pub tokens: u64,
     /// How often that was right.
     #[serde(flatten)]

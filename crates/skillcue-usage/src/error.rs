@@ -46,6 +46,16 @@ pub enum LedgerError {
         /// The file.
         path: PathBuf,
     },
+    /// All events were removed, but the bytes of some may still be in the database's log.
+    #[error(
+        "the events in {} were removed, but another process still reads its log, which has their text",
+        shown_path(path)
+    )]
+    #[info(code = "usage_in_use", hint = "end the process that reads it, and purge again")]
+    NotPurged {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file system refused.
     #[error("cannot {doing} {}: {}", shown_path(path), os_message(error))]
     #[info(code = "usage_failed", hint = FAILED)]

@@ -46,7 +46,7 @@ pub struct LedgerEvent {
     /// Of a skill that was shown: 3 for its body, 2 for its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<u8>,
-    /// Of a skill that was shown: the tokens that it took.
+    /// Of a skill that was shown, or whose body or file a tool returned: the tokens that it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Of a skill that was shown: how likely it was to fit.

@@ -13,7 +13,7 @@ use crate::batch::DAY_MILLIS;
 use crate::event::{COLUMNS, millis};
 use crate::queue::{EventDraft, EventQueue, Queued};
 use crate::schema::{self, PATIENT};
-use crate::spool::{self, LockedSpool, MAX_SPOOL};
+use crate::spool::{self, LockedSpool, MAX_SPOOL, SpoolText};
 use crate::{LedgerBatch, LedgerError, LedgerEvent, LedgerLimits, MessageCount};
 
 /// The name of the counter of events that were lost.
@@ -71,6 +71,34 @@ pub struct LedgerState {
     pub bytes: u64,
 }
 
+impl LedgerQuery {
+    /// Calls a function with each event of a database that the query asks for, oldest first.
+    fn read(&self, connection: &Connection, mut take: impl FnMut(LedgerEvent)) -> rusqlite::Result<()> {
+        let mut sql = format!("SELECT {COLUMNS} FROM events WHERE at >= ?1");
+        let mut values = vec![rusqlite::types::Value::from(self.since.map_or(0, millis))];
+        for (column, value) in [("skill", &self.skill), ("project", &self.project)] {
+            if let Some(value) = value {
+                values.push(value.clone().into());
+                let _ = write!(sql, " AND {column} = ?{}", values.len());
+            }
+        }
+        sql.push_str(" ORDER BY at, id");
+        let mut statement = connection.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(&values))?;
+        while let Some(row) = rows.next()? {
+            LedgerEvent::read(row)?.into_iter().for_each(&mut take);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the query asks for an event that is not in the database yet.
+    fn asks_for(&self, event: &LedgerEvent) -> bool {
+        self.since.is_none_or(|since| event.at >= since)
+            && self.skill.as_ref().is_none_or(|skill| event.skill == *skill)
+            && self.project.as_ref().is_none_or(|project| event.project == *project)
+    }
+}
+
 impl Ledger {
     /// Makes a ledger in a file, which need not be there yet.
     pub fn new(path: impl Into<PathBuf>) -> Ledger {
@@ -123,7 +151,12 @@ impl Ledger {
 
     /// Leaves events and counts in the spool beside the file, for the next process that opens it: for a process that ends in
     /// a moment. Opening the database takes longer than all else that such a process does.
+    /// Events that cannot be written are counted beside it, and with the other lost ones as soon as the database is opened.
     pub fn write_briefly(&self, batch: &LedgerBatch) -> Result<(), LedgerError> {
+        self.append(batch).inspect_err(|_| spool::count_lost(&self.path, batch.events.len()))
+    }
+
+    fn append(&self, batch: &LedgerBatch) -> Result<(), LedgerError> {
         let path = spool::path_of(&self.path);
         if path.parent().is_some_and(|dir| !dir.exists()) {
             // The database's directory is made so that it is its owner's alone.
@@ -135,7 +168,11 @@ impl Ledger {
                 let mut connection = self.open(BRIEF)?;
                 self.insert(&mut connection, batch, 0, BRIEF)
             }
-            Some(size) if size > MAX_SPOOL => self.open(BRIEF).map(drop),
+            // The batch is written. If the spool cannot be taken in now, the next process does it.
+            Some(size) if size > MAX_SPOOL => {
+                let _ = self.open(BRIEF);
+                Ok(())
+            }
             Some(_) => Ok(()),
         }
     }
@@ -150,35 +187,41 @@ impl Ledger {
         Ok(connection)
     }
 
+    /// Opens the file for an answer that waits for it. The spool stays as it is: taking it in is a write.
+    fn open_to_answer(&self) -> Result<Connection, LedgerError> {
+        schema::open(&self.path, BRIEF)
+    }
+
     /// Takes in what is in the spool, once: the transaction notes how much of it, by its name, in case that this process
-    /// ends before it has removed it.
+    /// ends before it has removed it. Takes in the number of events that short processes have lost, too.
     fn take_in(&self, connection: &mut Connection, patience: Duration) -> Result<(), LedgerError> {
         let path = spool::path_of(&self.path);
+        let fail = |error| LedgerError::database(&self.path, &error);
+        let lost = spool::lost(&self.path);
+        if lost > 0 {
+            patiently(patience, || count(connection, DROPPED, lost)).map_err(fail)?;
+            // A few that were lost meanwhile are not counted.
+            spool::forget_lost(&self.path).map_err(|error| file_error("remove", &path, error))?;
+        }
         if path.symlink_metadata().is_err() {
             return Ok(());
         }
         let Some(mut locked) = LockedSpool::lock(&path, false, BRIEF) else { return Ok(()) };
-        let counter = |name: &str| format!("{SPOOL}{name}");
-        let fail = |error| LedgerError::database(&self.path, &error);
-        let taken = |name: &str| {
-            let sql = "SELECT number FROM counters WHERE name = ?1";
-            let number = connection.query_row(sql, [counter(name)], |row| row.get::<_, i64>(0)).optional();
-            number.ok().flatten().unwrap_or(0).unsigned_abs()
-        };
-        if let Some((name, size, batch)) = locked.read(taken)
-            && !batch.is_empty()
-        {
+        let text = locked.read().map_err(|error| file_error("read", &path, error))?;
+        let name = text.name();
+        let batch = text.batch_after(taken_of(connection, &name).map_err(fail)?);
+        if !batch.is_empty() {
             let insert = || {
                 let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 batch.insert(&change)?;
                 change.execute("DELETE FROM counters WHERE name LIKE ?1 || '%'", [SPOOL])?;
-                count(&change, &counter(&name), size)?;
+                count(&change, &format!("{SPOOL}{name}"), text.size())?;
                 self.limits.apply(&change, SystemTime::now())?;
                 change.commit()
             };
             patiently(patience, insert).map_err(fail)?;
         }
-        locked.remove().map_err(|error| LedgerError::File { doing: "remove", path, error })
+        locked.remove().map_err(|error| file_error("remove", &path, error))
     }
 
     /// Writes events, and the number of those that were lost since, in one transaction.
@@ -203,12 +246,46 @@ impl Ledger {
 
     /// Returns the connection of a file that is there.
     fn existing(&self, patience: Duration) -> Result<Option<Connection>, LedgerError> {
-        let is_missing =
-            |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         if is_missing(&self.path) && is_missing(&spool::path_of(&self.path)) {
             return Ok(None);
         }
         self.open(patience).map(Some)
+    }
+
+    /// Returns the events that a query asks for, oldest first, for an answer that waits for them: other processes are waited
+    /// for a moment only, and nothing is written. Events in the spool are read where they are.
+    ///
+    /// ```
+    /// use skillcue::usage::UsageKind;
+    /// use skillcue_usage::{Ledger, LedgerBatch, LedgerEvent, LedgerQuery};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let ledger = Ledger::new(dir.path().join("usage.db"));
+    /// ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "pdf")])?;
+    /// ledger.write_briefly(&LedgerBatch { events: vec![LedgerEvent::new(UsageKind::Loaded, "csv")], ..LedgerBatch::default() })?;
+    /// let names = ledger.events_briefly(&LedgerQuery::default())?.into_iter().map(|event| event.skill);
+    /// assert_eq!(names.collect::<Vec<_>>(), ["pdf", "csv"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn events_briefly(&self, query: &LedgerQuery) -> Result<Vec<LedgerEvent>, LedgerError> {
+        // Before the database: what is taken in between the two is known by its name, and not counted twice.
+        let spooled = SpoolText::peek(&spool::path_of(&self.path));
+        let mut events = Vec::new();
+        let mut taken = 0;
+        if !is_missing(&self.path) {
+            let connection = self.open_to_answer()?;
+            let mut read = || {
+                let change = connection.unchecked_transaction()?;
+                taken = spooled.as_ref().map_or(Ok(0), |text| taken_of(&change, &text.name()))?;
+                query.read(&change, |event| events.push(event))
+            };
+            read().map_err(|error| LedgerError::database(&self.path, &error))?;
+        }
+        if let Some(text) = spooled {
+            events.extend(text.batch_after(taken).events.into_iter().filter(|event| query.asks_for(event)));
+            events.sort_by_key(|event| event.at);
+        }
+        Ok(events)
     }
 
     /// Returns the events that a query asks for, oldest first.
@@ -233,44 +310,16 @@ impl Ledger {
     /// ```
     pub fn uses(&self, query: &LedgerQuery) -> Result<BTreeMap<String, u32>, LedgerError> {
         let mut uses: BTreeMap<String, u32> = BTreeMap::new();
-        self.each_within(BRIEF, query, |event| {
-            if event.kind.is_use() {
-                *uses.entry(event.skill).or_default() += 1;
-            }
-        })?;
+        for event in self.events_briefly(query)?.into_iter().filter(|event| event.kind.is_use()) {
+            *uses.entry(event.skill).or_default() += 1;
+        }
         Ok(uses)
     }
 
     /// Calls a function with each event that a query asks for, oldest first.
     pub fn each(&self, query: &LedgerQuery, take: impl FnMut(LedgerEvent)) -> Result<(), LedgerError> {
-        self.each_within(PATIENT, query, take)
-    }
-
-    fn each_within(
-        &self,
-        patience: Duration,
-        query: &LedgerQuery,
-        mut take: impl FnMut(LedgerEvent),
-    ) -> Result<(), LedgerError> {
-        let Some(connection) = self.existing(patience)? else { return Ok(()) };
-        let mut sql = format!("SELECT {COLUMNS} FROM events WHERE at >= ?1");
-        let mut values = vec![rusqlite::types::Value::from(query.since.map_or(0, millis))];
-        for (column, value) in [("skill", &query.skill), ("project", &query.project)] {
-            if let Some(value) = value {
-                values.push(value.clone().into());
-                let _ = write!(sql, " AND {column} = ?{}", values.len());
-            }
-        }
-        sql.push_str(" ORDER BY at, id");
-        let mut read = || {
-            let mut statement = connection.prepare(&sql)?;
-            let mut rows = statement.query(params_from_iter(&values))?;
-            while let Some(row) = rows.next()? {
-                LedgerEvent::read(row)?.into_iter().for_each(&mut take);
-            }
-            Ok(())
-        };
-        read().map_err(|error| LedgerError::database(&self.path, &error))
+        let Some(connection) = self.existing(PATIENT)? else { return Ok(()) };
+        query.read(&connection, take).map_err(|error| LedgerError::database(&self.path, &error))
     }
 
     /// Returns the messages that were answered, by day, project and program, oldest first. Of a query, the day of its time and
@@ -325,9 +374,19 @@ impl Ledger {
         read().map(Some).map_err(|error| LedgerError::database(&self.path, &error))
     }
 
-    /// Removes all events, and every byte of them from the file. Returns how many.
+    /// Removes all events, and every byte of them from the file. Returns how many. Fails if a byte may be left.
     pub fn purge(&self) -> Result<u64, LedgerError> {
-        let Some(mut connection) = self.existing(PATIENT)? else { return Ok(0) };
+        self.purge_within(PATIENT)
+    }
+
+    fn purge_within(&self, patience: Duration) -> Result<u64, LedgerError> {
+        let fail = |error| LedgerError::database(&self.path, &error);
+        // First: once its name is forgotten, a spool that was taken in would be taken in again.
+        let spooled = self.remove_spool(patience)?;
+        if is_missing(&self.path) {
+            return Ok(spooled);
+        }
+        let mut connection = schema::open(&self.path, patience)?;
         let clear = || {
             let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let gone = change.execute("DELETE FROM events", [])?;
@@ -337,14 +396,36 @@ impl Ledger {
             change.commit()?;
             Ok(gone as u64)
         };
-        let gone = patiently(PATIENT, clear).map_err(|error| LedgerError::database(&self.path, &error))?;
-        // Deleted content is overwritten in the file; the log has it until it is folded in.
-        let fold = || -> rusqlite::Result<()> {
-            connection.execute_batch("VACUUM;")?;
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        };
-        patiently(PATIENT, fold).map_err(|error| LedgerError::database(&self.path, &error))?;
-        Ok(gone)
+        let gone = patiently(patience, clear).map_err(fail)?;
+        patiently(patience, || connection.execute_batch("VACUUM;")).map_err(fail)?;
+        // Deleted content is overwritten in the file; the log has it until it is folded in, and a process that still reads
+        // keeps it from that.
+        let fold = || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        if patiently(patience, fold).map_err(fail)? {
+            return Err(LedgerError::NotPurged { path: self.path.to_path_buf() });
+        }
+        Ok(gone + spooled)
+    }
+
+    /// Removes the spool, and the count of lost events beside it. Returns how many events were in it.
+    fn remove_spool(&self, patience: Duration) -> Result<u64, LedgerError> {
+        let path = spool::path_of(&self.path);
+        spool::forget_lost(&self.path).map_err(|error| file_error("remove", &path, error))?;
+        // What is no regular file is not a spool of ours.
+        while path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+            match LockedSpool::lock(&path, false, patience) {
+                Some(mut locked) => {
+                    let text = locked.read().map_err(|error| file_error("read", &path, error))?;
+                    let events = text.batch_after(0).events.len() as u64;
+                    locked.remove().map_err(|error| file_error("remove", &path, error))?;
+                    return Ok(events);
+                }
+                // Another process has taken it in and removed it.
+                None if is_missing(&path) => {}
+                None => return Err(LedgerError::Busy { path }),
+            }
+        }
+        Ok(0)
     }
 
     /// Removes the events that are beyond the bounds, now and not within the hour. Returns how many.
@@ -364,9 +445,29 @@ impl Ledger {
     }
 }
 
+/// Returns whether there is no file at a path.
+fn is_missing(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+fn file_error(doing: &'static str, path: &Path, error: std::io::Error) -> LedgerError {
+    LedgerError::File { doing, path: path.to_path_buf(), error }
+}
+
+/// Returns how many bytes of a spool were taken in.
+fn taken_of(connection: &Connection, name: &str) -> rusqlite::Result<u64> {
+    let sql = "SELECT number FROM counters WHERE name = ?1";
+    let number = connection.query_row(sql, [format!("{SPOOL}{name}")], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(number.unwrap_or(0).unsigned_abs())
+}
+
 /// Adds to a counter.
 pub(crate) fn count(connection: &Connection, name: &str, number: u64) -> rusqlite::Result<()> {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     let sql = "INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET number = number + excluded.number";
     connection.execute(sql, rusqlite::params![name, number]).map(drop)
 }
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

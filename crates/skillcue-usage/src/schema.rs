@@ -45,7 +45,7 @@ pub(crate) const STEPS: &[&str] = &[
         FROM events WHERE kind = 'shown' GROUP BY 1, 2, 3;",
 ];
 
-/// The longest that a step waits for other processes, for those who are not in a hurry.
+/// The longest that a step waits for other processes, where no answer depends on it.
 pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 
 /// Opens the file, or makes it. Other processes are waited for so long.
@@ -148,6 +148,33 @@ mod tests {
             assert_eq!(number, u64::from(version < 4), "version {version}");
             assert_eq!(super::version(&connection).unwrap(), latest());
         }
+    }
+
+    /// The tables of version 1 with a row, as SQL. It is never edited.
+    const VERSION_1: &str = include_str!("../tests/fixtures/version-1.sql");
+
+    #[test]
+    fn a_file_that_the_first_version_wrote_is_read_and_has_its_tables() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("usage.db");
+        Connection::open(&path).unwrap().execute_batch(VERSION_1).unwrap();
+        let limits = crate::LedgerLimits { max_age: Duration::MAX, ..crate::LedgerLimits::default() };
+        let ledger = crate::Ledger::new(&path).limits(limits);
+        let events = ledger.events(&crate::LedgerQuery::default()).unwrap();
+        let found: Vec<_> = events.iter().map(|event| (event.skill.as_str(), event.turn, event.tokens)).collect();
+        assert_eq!(found, [("pdf", 3, Some(900)), ("csv", 3, Some(21)), ("csv", 0, None)]);
+        assert_eq!(ledger.state().unwrap().unwrap().dropped, 7);
+        assert_eq!(ledger.messages(&crate::LedgerQuery::default()).unwrap()[0].number, 1);
+        // The tables of today are those of a new file: a released step that is edited changes only the new one.
+        let new = dir.path().join("new.db");
+        let tables = |path: &Path| -> Vec<String> {
+            let connection = open(path, PATIENT).unwrap();
+            let sql = "SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk
+                       FROM sqlite_master m JOIN pragma_table_info(m.name) c ORDER BY 1";
+            let mut statement = connection.prepare(sql).unwrap();
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+        };
+        assert_eq!(tables(&path), tables(&new));
     }
 
     #[test]

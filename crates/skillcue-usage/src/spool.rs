@@ -19,6 +19,8 @@ use crate::{LedgerBatch, LedgerEvent, MessageCount};
 pub(crate) const MAX_SPOOL: u64 = 64 << 10;
 /// The size beyond which nothing is appended: the database cannot be written, or the lines would be in it.
 const MAX_STUCK: u64 = 4 << 20;
+/// Most lost events that are counted at once.
+const MAX_LOST: usize = 4_096;
 /// The pause between two attempts to lock it.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -143,6 +145,86 @@ impl From<SpoolLine> for LedgerBatch {
     }
 }
 
+/// The bytes of a spool.
+pub(crate) struct SpoolText {
+    bytes: Vec<u8>,
+}
+
+impl SpoolText {
+    /// Reads a spool without locking it; `None` if there is none. A line that is being written is left out.
+    pub(crate) fn peek(path: &Path) -> Option<SpoolText> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.take(2 * MAX_STUCK).read_to_end(&mut bytes).ok()?;
+        Some(SpoolText { bytes })
+    }
+
+    /// Returns the size, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Returns the name by which the database knows how much of the spool was taken in. A spool whose header was cut off is
+    /// known by a digest of its first two lines, the second of which has a time.
+    pub(crate) fn name(&self) -> String {
+        let first = self.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if let Ok(header) = serde_json::from_slice::<SpoolHeader>(first) {
+            return header.spool;
+        }
+        let lines: Vec<&[u8]> = self.bytes.split(|byte| *byte == b'\n').take(2).collect();
+        let mut digest = skillcue_base::Digest::of(lines.concat()).to_string();
+        digest.truncate(24);
+        digest
+    }
+
+    /// Returns what was written after the first `taken` bytes.
+    pub(crate) fn batch_after(&self, taken: u64) -> LedgerBatch {
+        let start = usize::try_from(taken).unwrap_or(usize::MAX).min(self.bytes.len());
+        let mut batch = LedgerBatch::default();
+        for line in self.bytes[start..].split(|byte| *byte == b'\n') {
+            // The header has no events. A line that was cut off is lost.
+            if let Ok(line) = serde_json::from_slice::<SpoolLine>(line) {
+                batch.add(line.into());
+            }
+        }
+        batch
+    }
+}
+
+/// Returns the path of the file that counts events of short processes that were lost: its size is their number.
+fn lost_path(database: &Path) -> PathBuf {
+    let mut name: OsString = database.as_os_str().to_owned();
+    name.push("-lost");
+    PathBuf::from(name)
+}
+
+/// Counts events that could not be written, as far as a few bytes can be.
+pub(crate) fn count_lost(database: &Path, number: usize) {
+    let flags =
+        OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    if let Ok(file) = rustix::fs::open(lost_path(database), flags, Mode::RUSR | Mode::WUSR) {
+        // If that cannot be written either, the number is too small.
+        let _ = File::from(file).write_all(&vec![b'.'; number.min(MAX_LOST)]);
+    }
+}
+
+/// Returns how many events short processes have lost.
+pub(crate) fn lost(database: &Path) -> u64 {
+    lost_path(database).symlink_metadata().ok().filter(std::fs::Metadata::is_file).map_or(0, |metadata| metadata.len())
+}
+
+/// Forgets how many events short processes have lost.
+pub(crate) fn forget_lost(database: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(lost_path(database)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A spool that this process has locked.
 pub(crate) struct LockedSpool {
     file: File,
@@ -195,25 +277,19 @@ impl LockedSpool {
         // In front: a line that was cut off by a full disk must not take the next one with it.
         bytes.push(b'\n');
         serde_json::to_writer(&mut bytes, &SpoolLine::from(batch)).ok()?;
-        self.file.write_all(&bytes).ok()?;
+        if self.file.write_all(&bytes).is_err() {
+            // A full disk takes a part of the bytes. A header that is cut off would cost the spool its name.
+            let _ = self.file.set_len(before);
+            return None;
+        }
         Some(before + bytes.len() as u64)
     }
 
-    /// Reads it: its name, its size, and what was written after the first `taken` bytes.
-    pub(crate) fn read(&mut self, taken: impl FnOnce(&str) -> u64) -> Option<(String, u64, LedgerBatch)> {
+    /// Reads it.
+    pub(crate) fn read(&mut self) -> std::io::Result<SpoolText> {
         let mut bytes = Vec::new();
-        self.file.read_to_end(&mut bytes).ok()?;
-        let first = bytes.split(|byte| *byte == b'\n').next()?;
-        let header: SpoolHeader = serde_json::from_slice(first).ok()?;
-        let start = usize::try_from(taken(&header.spool)).unwrap_or(usize::MAX).clamp(first.len(), bytes.len());
-        let mut batch = LedgerBatch::default();
-        for line in bytes[start..].split(|byte| *byte == b'\n') {
-            // One that was cut off is lost.
-            if let Ok(line) = serde_json::from_slice::<SpoolLine>(line) {
-                batch.add(line.into());
-            }
-        }
-        Some((header.spool, bytes.len() as u64, batch))
+        self.file.read_to_end(&mut bytes)?;
+        Ok(SpoolText { bytes })
     }
 
     /// Removes it.

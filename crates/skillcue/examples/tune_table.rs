@@ -18,7 +18,9 @@ use std::time::Instant;
 
 use skillcue::collisions::{CollisionEvidence, CollisionOptions};
 use skillcue::eval::{CaseResult, EvalCase, EvalOptions, Evaluation};
-use skillcue::tune::{TuneDraft, TuneSource, TuneTrial, candidates, changes_by_skill, is_unseen, rivals_of};
+use skillcue::tune::{
+    TuneDraft, TuneSource, TuneTrial, candidates, changes_by_skill, is_unseen, remove_common_keywords, rivals_of,
+};
 use skillcue::{Mode, Skillcue};
 use skillcue_base::Digest;
 
@@ -138,13 +140,15 @@ impl Row {
         let description = manifest.description();
         let source = TuneSource { name, description, keywords: &keywords, body, train: &train, rivals: &rivals };
         let trial = TuneTrial::new(skills, trials, &path, original.clone(), Mode::Hybrid)?;
-        let choice = trial.choose(name, description, candidates(&source), &train, &|_| {});
+        let mut proposals = candidates(&source);
+        remove_common_keywords(skills, name, &mut proposals);
+        let choice = trial.choose(name, description, proposals, &train, &|_| {});
         let plain = TuneDraft { description: description.to_owned(), keywords: Vec::new() };
         let before = trial.evaluate(&plain, &unseen)?;
         let after = if choice.steps.is_empty() { before.clone() } else { trial.evaluate(&choice.draft, &unseen)? };
         let mut row = Row { skills: 1, steps: choice.steps.len(), drafts: choice.evaluated, ..Row::default() };
         let keeps = [0, 1].map(|part| {
-            let changes = changes_of_part(&unseen, &before, &after, part);
+            let changes = changes_of_part(name, &unseen, (&before, &after), part);
             let own = changes.get(name).copied().unwrap_or(0.0);
             row.steps > 0 && own > -1e-6 && changes.values().sum::<f32>() > 1e-6
         });
@@ -163,7 +167,7 @@ impl Row {
                 }
             }
             if is_kept {
-                let mut changes = changes_of_part(&unseen, &before, &after, part);
+                let mut changes = changes_of_part(name, &unseen, (&before, &after), part);
                 row.own += changes.remove(name).unwrap_or(0.0);
                 for (skill, change) in changes {
                     row.others += change;
@@ -219,7 +223,12 @@ impl Row {
 }
 
 /// Returns how much better the messages of one part fare, by skill.
-fn changes_of_part(cases: &[EvalCase], before: &Evaluation, after: &Evaluation, part: usize) -> BTreeMap<String, f32> {
+fn changes_of_part(
+    name: &str,
+    cases: &[EvalCase],
+    (before, after): (&Evaluation, &Evaluation),
+    part: usize,
+) -> BTreeMap<String, f32> {
     let is_in: Vec<bool> = cases.iter().map(|case| part_of(&case.query) == part).collect();
     let only = |evaluation: &Evaluation| Evaluation {
         cases: evaluation.cases.iter().zip(&is_in).filter(|(_, is_in)| **is_in).map(|(case, _)| case.clone()).collect(),
@@ -227,5 +236,5 @@ fn changes_of_part(cases: &[EvalCase], before: &Evaluation, after: &Evaluation, 
     };
     let cases: Vec<EvalCase> =
         cases.iter().zip(&is_in).filter(|(_, is_in)| **is_in).map(|(case, _)| case.clone()).collect();
-    changes_by_skill(&cases, &only(before), &only(after))
+    changes_by_skill(name, &cases, &only(before), &only(after))
 }

@@ -11,6 +11,7 @@
 mod comparison;
 mod figures;
 mod judge;
+mod model;
 mod outcome;
 mod run;
 mod set;
@@ -29,6 +30,7 @@ use outcome::{CaseRun, MessageOutcome};
 pub use comparison::{CaseChange, CaseOutcome, Comparison, FigureChange};
 pub use figures::{Bucket, Figures, TokenCost, TokenFigures};
 pub use judge::JudgeFigures;
+pub use model::{ModelOutcome, ModelShares};
 pub use outcome::CaseResult;
 pub use run::{EVAL_RUN_FORM, EvalRun, EvalRunCase, EvalRunInfo};
 pub use set::{EvalCase, EvalError};

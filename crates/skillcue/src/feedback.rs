@@ -60,6 +60,7 @@ impl Skillcue {
         let mut selection = Arc::unwrap_or_clone(selection);
         let by_certainty = |hits: &[Hit]| hits.is_sorted_by(|a, b| a.certainty >= b.certainty);
         let was_sorted = by_certainty(&selection.hits);
+        settle_ties(&mut selection.hits);
         for hit in &mut selection.hits {
             shift(hit, shifts, thresholds);
         }
@@ -77,6 +78,18 @@ impl Skillcue {
     }
 }
 
+/// Lowers likelihoods that are equal by the least step, in the order of hits: which of two equals is named must not depend on
+/// the order that feedback gives them.
+fn settle_ties(hits: &mut [Hit]) {
+    for at in 1..hits.len() {
+        while hits[..at].iter().any(|before| before.likelihood.to_bits() == hits[at].likelihood.to_bits())
+            && hits[at].likelihood > 0.0
+        {
+            hits[at].likelihood = hits[at].likelihood.next_down();
+        }
+    }
+}
+
 /// Returns the thresholds that a message is graded by: those of the request's eagerness, or of the configuration's.
 pub(crate) fn thresholds_of(snapshot: &Snapshot, eagerness: Option<f32>) -> Thresholds {
     let config = snapshot.discloser().config();
@@ -84,15 +97,15 @@ pub(crate) fn thresholds_of(snapshot: &Snapshot, eagerness: Option<f32>) -> Thre
     Thresholds { body, name: name.max(config.min_likelihood) }
 }
 
-/// Shifts the numbers of a hit. A gain never lifts one over a threshold: what was not worth showing by the message is not
-/// shown because of the past. A loss turns a body into a name, and takes no name away: of the names that it would take, one in
-/// fifty was the right one, and a name costs twenty tokens. A skill that the message names is not touched.
+/// Shifts the certainty of a hit. Its likelihood stays: it decides which skills are named, of which there are a few at most, so
+/// that one that gained would take the place of one that the message calls for. A gain never lifts one over the threshold for
+/// its body. A loss turns a body into a name, and takes no name away: of the names that it would take, one in fifty was the
+/// right one, and a name costs twenty tokens. A skill that the message names is not touched.
 fn shift(hit: &mut Hit, shifts: &SkillShifts, thresholds: Thresholds) {
     let Some(feedback) = shifts.get(&hit.name).filter(|_| hit.mention.is_none()) else { return };
     let by = if feedback.shift.is_finite() { feedback.shift.clamp(-MAX_SHIFT, MAX_SHIFT) } else { 0.0 };
     let before = hit.certainty;
     hit.certainty = shifted(hit.certainty, by, thresholds.body);
-    hit.likelihood = shifted(hit.likelihood, by.max(0.0), thresholds.name);
     let score = hit.certainty - before;
     hit.reasons.push(Reason {
         kind: ReasonKind::Use,

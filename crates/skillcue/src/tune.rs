@@ -15,7 +15,7 @@ use skillcue_select::Grade;
 
 use crate::eval::{CaseResult, EvalCase};
 pub use mining::{Rival, TuneSource, candidates};
-pub use trial::{TuneError, TuneTrial, changes_by_skill, rivals_of};
+pub use trial::{TuneError, TuneTrial, changes_by_skill, remove_common_keywords, rivals_of};
 
 /// The longest description that the standard allows, in characters.
 pub const MAX_DESCRIPTION: usize = 1024;

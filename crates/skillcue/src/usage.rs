@@ -89,7 +89,7 @@ pub struct UsageEvent {
     pub generation: String,
     /// Of a skill that was shown: 3 for its body, 2 for its name.
     pub tier: Option<u8>,
-    /// Of a skill that was shown: the tokens that it took.
+    /// Of a skill that was shown, or whose body or file a tool returned: the tokens that it took.
     pub tokens: Option<usize>,
     /// Of a skill that was shown: how likely it was to fit.
     pub confidence: Option<f32>,
@@ -237,6 +237,13 @@ impl UsageTracker {
     }
 }
 
+/// The part of a use that only its program knows.
+#[derive(Debug, Default)]
+struct UseDetail {
+    item: Option<String>,
+    tokens: Option<usize>,
+}
+
 impl SessionUse {
     fn show(&mut self, name: &str) {
         self.showings += 1;
@@ -275,7 +282,7 @@ impl Skillcue {
     /// # Ok::<(), skillcue::Error>(())
     /// ```
     pub fn report_use(&self, kind: UsageKind, address: &str, session: &str) {
-        self.use_of(kind, address, session, None);
+        self.use_of(kind, address, session, UseDetail::default());
     }
 
     /// Reports that a file of a skill was read without a tool, as a resource is: its skill file is a load.
@@ -288,13 +295,15 @@ impl Skillcue {
         let is_own =
             self.usage.is_some() && self.catalog().get(address).is_some_and(|skill| skill.file().name() == path);
         if is_own {
-            self.use_of(UsageKind::Loaded, address, session, None);
+            self.use_of(UsageKind::Loaded, address, session, UseDetail::default());
         } else {
-            self.use_of(UsageKind::FileRead, address, session, Some(path.to_owned()));
+            let detail = UseDetail { item: Some(path.to_owned()), tokens: None };
+            self.use_of(UsageKind::FileRead, address, session, detail);
         }
     }
 
-    fn use_of(&self, kind: UsageKind, address: &str, session: &str, item: Option<String>) {
+    fn use_of(&self, kind: UsageKind, address: &str, session: &str, detail: UseDetail) {
+        let UseDetail { item, tokens } = detail;
         let Some(tracker) = &self.usage else { return };
         let catalog = self.catalog();
         let Some(skill) = catalog.get(address).map(|skill| skill.name().to_owned()) else { return };
@@ -314,7 +323,8 @@ impl Skillcue {
         if let Some(text) = missed {
             tracker.sink.record(UsageEvent { kind: Some(UsageKind::Missed), text, ..event.clone() });
         }
-        tracker.sink.record(event);
+        // The load has the tokens, not what is said about it beside.
+        tracker.sink.record(UsageEvent { tokens, ..event });
     }
 
     /// Reports the skills that a disclosure shows.
@@ -347,6 +357,10 @@ impl Skillcue {
             session.clone_into(&mut event.session);
             event.generation.clone_from(&generation);
             event.text.clone_from(&text);
+            if event.tokens == Some(0) {
+                // A hint is one line for all: its names are what each costs.
+                event.tokens = Some(self.counter().count(&event.skill).0);
+            }
         }
         tracker.sink.record_answer(events);
     }
@@ -369,6 +383,7 @@ impl Skillcue {
             mode: Some(mode),
             generation: generation.clone(),
             tier: Some(2),
+            tokens: Some(self.counter().count(&hit.name).0),
             confidence: Some(hit.certainty),
             ..UsageEvent::default()
         };
@@ -381,10 +396,11 @@ impl Skillcue {
         let session = context.session;
         if output.is_error {
             if let Some(id) = call.skill_id().filter(|_| output.text.contains("<error code=\"declined\">")) {
-                self.use_of(UsageKind::Declined, id, session, None);
+                self.use_of(UsageKind::Declined, id, session, UseDetail::default());
             }
             return;
         }
+        let returned = || Some(self.counter().count(&output.text).0);
         match (call.name(), call.skill_id()) {
             ("search_skills", _) => {
                 let hits = output.structured.as_ref().and_then(|found| found["hits"].as_array());
@@ -396,17 +412,18 @@ impl Skillcue {
             ("load_skill", Some(id)) => {
                 let is_known = matches!(output.effect, Some(Effect::Loaded { is_known: true, .. }));
                 if !is_known {
-                    self.use_of(UsageKind::Loaded, id, session, None);
+                    self.use_of(UsageKind::Loaded, id, session, UseDetail { item: None, tokens: returned() });
                 }
             }
             ("read_skill_file", Some(id)) => {
                 let path = call.arguments().get("path").and_then(Value::as_str).map(str::to_owned);
-                self.use_of(UsageKind::FileRead, id, session, path);
+                self.use_of(UsageKind::FileRead, id, session, UseDetail { item: path, tokens: returned() });
             }
             ("unload_skill", _) => {}
             _ => {
                 if let Some(program) = self.program_for_call(call, context.loaded) {
-                    self.use_of(UsageKind::Run, &program.skill, session, Some(program.name));
+                    let detail = UseDetail { item: Some(program.name), tokens: None };
+                    self.use_of(UsageKind::Run, &program.skill, session, detail);
                 }
             }
         }

@@ -409,7 +409,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     assert!(loaded.text.contains("<file>mail text.md</file>"));
     let processed = skills.load("acme:refunds", &LoadRequest::default()).unwrap();
     assert!(processed.content.starts_with("Base directory for this skill: skill://billing/refunds (served by the MCP"));
-    let mut session = skillcue::Session::default();
+    let mut session = Session::default();
     loaded.effect.as_ref().expect("a load is a load, wherever the text is").record(&mut session);
     let again = skills.disclose(Request::new("I want a refund").mode(Mode::Keyword).session(&mut session));
     assert!(again.turn.contains("Already in this conversation"), "{}", again.turn);

@@ -120,6 +120,24 @@ fn calls_that_fail_are_no_events() {
 }
 
 #[test]
+fn loads_reads_and_hints_have_the_tokens_that_they_cost() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (skills, events) = skills(dir.path(), Policy::Hint);
+    skills.disclose(Request::new("open a.pdf").conversation("c1"));
+    call(&skills, "c2", "search_skills", &json!({"query": "pdf"}));
+    call(&skills, "c2", "load_skill", &json!({"skill_id": "pdf"}));
+    call(&skills, "c2", "read_skill_file", &json!({"skill_id": "pdf", "path": "more.md"}));
+    let events = events.events.lock().unwrap();
+    let cost = |kind| events.iter().find(|event| event.kind == Some(kind)).unwrap().tokens;
+    for kind in [UsageKind::Shown, UsageKind::Loaded, UsageKind::FileRead] {
+        assert!(cost(kind).is_some_and(|tokens| tokens > 0), "{kind:?}");
+    }
+    assert!(cost(UsageKind::Loaded) > cost(UsageKind::Shown));
+    assert_eq!(cost(UsageKind::Missed), None, "its load counts already");
+}
+
+#[test]
 fn a_hint_shows_names_and_a_catalog_nothing() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path());

@@ -19,7 +19,7 @@ use crate::event::millis;
 use crate::schema::PATIENT;
 use crate::{Ledger, LedgerError, LedgerEvent};
 
-/// The number of files that one import reads, the newest first, and the depth of directories.
+/// The number of files that one import reads, those that were changed last, and the depth of directories.
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 5;
 /// The longest line. Longer ones are pictures and the like.
@@ -77,7 +77,7 @@ pub struct ImportedSkill {
     pub name: String,
     /// The agent.
     pub client: TranscriptKind,
-    /// In how many sessions it was listed.
+    /// In how many of the sessions that were read it was listed.
     pub listed: usize,
     /// How often it was loaded.
     pub loaded: usize,
@@ -108,8 +108,12 @@ pub(crate) struct Transcript {
     pub(crate) session: String,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) listed: BTreeSet<String>,
+    /// The skills that the part listed that an earlier import has read.
+    listed_before: BTreeSet<String>,
     pub(crate) turn: u64,
     pub(crate) uses: Vec<TranscriptUse>,
+    /// The uses of calls that failed. An earlier import may have read the call, and not its result.
+    failed: Vec<TranscriptUse>,
     bad_lines: usize,
 }
 
@@ -155,9 +159,7 @@ pub fn import_transcripts(
     known: &[String],
     project_of: &dyn Fn(&Path) -> PathBuf,
 ) -> Result<TranscriptImport, LedgerError> {
-    let mut files = Vec::new();
-    collect(kind, dir, 0, &mut files);
-    files.sort();
+    let files = files_below(kind, dir);
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let mut import = TranscriptImport::default();
     if files.is_empty() {
@@ -173,7 +175,8 @@ pub fn import_transcripts(
             .optional()
             .map_err(fail)?;
         let size = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path)).flatten() else {
+        let read_before = before.map_or(0, i64::unsigned_abs);
+        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path, read_before)).flatten() else {
             import.unchanged += 1;
             continue;
         };
@@ -185,8 +188,16 @@ pub fn import_transcripts(
         let project = transcript.cwd.as_deref().map(|cwd| project_of(cwd).display().to_string()).unwrap_or_default();
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         let entry = |name: &str| ImportedSkill { name: name.to_owned(), client: kind, listed: 0, loaded: 0, used: 0 };
-        for listed in transcript.listed.iter().filter(|_| before.is_none()) {
+        for used in &transcript.failed {
+            let sql = "DELETE FROM events WHERE at = ?1 AND kind = ?2 AND skill = ?3 AND session = ?4 AND client = ?5";
+            let values = params![millis(used.at), used.kind.as_str(), used.skill, transcript.session, kind.as_str()];
+            change.execute(sql, values).map_err(fail)?;
+        }
+        for listed in &transcript.listed {
             skills.entry(listed.clone()).or_insert_with(|| entry(listed)).listed += 1;
+            if transcript.listed_before.contains(listed) {
+                continue;
+            }
             let sql = "INSERT INTO listings VALUES (?1, ?2, 1)
                        ON CONFLICT (skill, client) DO UPDATE SET sessions = sessions + 1";
             change.execute(sql, params![listed, kind.as_str()]).map_err(fail)?;
@@ -231,27 +242,35 @@ fn has(connection: &rusqlite::Connection, event: &LedgerEvent) -> rusqlite::Resu
     )
 }
 
-/// Collects transcripts and their sizes, without following links.
-fn collect(kind: TranscriptKind, dir: &Path, depth: usize, files: &mut Vec<(PathBuf, u64)>) {
+/// Returns the newest transcripts below a directory with their sizes, by path.
+fn files_below(kind: TranscriptKind, dir: &Path) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    collect(kind, dir, 0, &mut files);
+    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    files.truncate(MAX_FILES);
+    let mut files: Vec<(PathBuf, u64)> = files.into_iter().map(|(_, path, size)| (path, size)).collect();
+    files.sort();
+    files
+}
+
+/// Collects transcripts with the times of their last changes and their sizes, without following links.
+fn collect(kind: TranscriptKind, dir: &Path, depth: usize, files: &mut Vec<(SystemTime, PathBuf, u64)>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir() && depth < MAX_DEPTH {
             collect(kind, &entry.path(), depth + 1, files);
-        } else if metadata.is_file()
-            && files.len() < MAX_FILES
-            && entry.file_name().to_str().is_some_and(|name| kind.is_transcript(name))
-        {
-            files.push((entry.path(), metadata.len()));
+        } else if metadata.is_file() && entry.file_name().to_str().is_some_and(|name| kind.is_transcript(name)) {
+            files.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.path(), metadata.len()));
         }
     }
 }
 
-/// Reads one transcript; `None` if it cannot be opened.
-fn read(kind: TranscriptKind, path: &Path) -> Option<Transcript> {
+/// Reads one transcript, of which an earlier import has read so many bytes; `None` if it cannot be opened.
+fn read(kind: TranscriptKind, path: &Path, read_before: u64) -> Option<Transcript> {
     let mut transcript = Transcript::default();
     let mut reader = BufReader::new(File::open(path).ok()?);
-    let mut line = Vec::new();
+    let (mut line, mut bytes) = (Vec::new(), 0_u64);
     loop {
         line.clear();
         let mut limited = std::io::Read::take(&mut reader, MAX_LINE);
@@ -264,6 +283,11 @@ fn read(kind: TranscriptKind, path: &Path) -> Option<Transcript> {
             // The last line may be half written: the next import reads it.
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
             Err(_) => transcript.bad_lines += 1,
+        }
+        bytes += line.len() as u64;
+        // A line that was half written then was not read.
+        if bytes <= read_before {
+            transcript.listed_before.clone_from(&transcript.listed);
         }
     }
     if transcript.session.is_empty() {
@@ -282,7 +306,7 @@ impl Transcript {
 
     /// Takes back the uses of a call that failed.
     pub(crate) fn failed(&mut self, call: &str) {
-        self.uses.retain(|used| used.call.as_deref() != Some(call));
+        self.failed.extend(self.uses.extract_if(.., |used| used.call.as_deref() == Some(call)));
     }
 }
 

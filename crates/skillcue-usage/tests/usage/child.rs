@@ -53,6 +53,7 @@ fn task() {
     match task.as_str() {
         "write" => crate::together::write(&dir, &word),
         "full" => crate::disk::full(&dir),
+        "append-too-much" => crate::spool::append_too_much(&dir),
         "append" => crate::spool::append(&dir, &word),
         "read-only" => crate::disk::read_only(&dir, &dir.join("home")),
         other => panic!("{other}"),

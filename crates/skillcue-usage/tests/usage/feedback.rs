@@ -1,12 +1,12 @@
 //! Feedback on the labelled set, with a user who needs only some of the skills: what it changes, and what it must not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use skillcue::eval::EvalCase;
 use skillcue::select::{SkillFeedback, Thresholds};
-use skillcue::usage::UsageKind;
+use skillcue::usage::{UsageKind, shown_events};
 use skillcue::{Mode, Request, Skillcue};
 use skillcue_usage::{LedgerEvent, feedback};
 
@@ -64,6 +64,29 @@ fn no_skill_is_lifted_over_a_threshold_and_the_stable_part_stays() {
         assert_eq!((one.tier, one.stable), (other.tier, other.stable), "{}", case.query);
     }
     assert_eq!(plain.prompt(), praised.prompt());
+}
+
+#[test]
+fn no_skill_is_shown_that_the_message_alone_does_not_show() {
+    let (plain, cases) = (skills(BTreeMap::new()), cases());
+    let shown = |skills: &Skillcue, case: &EvalCase| -> BTreeSet<String> {
+        let shown = shown_events(&skills.disclose(case.query.as_str()), None);
+        shown.into_iter().map(|event| event.skill).collect()
+    };
+    // A third of the skills is praised as much as can be, so that it competes with the others, and a third is blamed.
+    let names: Vec<String> = plain.catalog().skills().map(|skill| skill.name().to_owned()).collect();
+    let before: Vec<BTreeSet<String>> = cases.iter().map(|case| shown(&plain, case)).collect();
+    for part in 0..3 {
+        let shift = |(at, name): (usize, &String)| {
+            let shift = [0.7, -0.7, 0.0][(at + part) % 3];
+            (name.clone(), SkillFeedback { shift, why: "simulated".to_owned() })
+        };
+        let learned = skills(names.iter().enumerate().map(shift).collect());
+        for (case, before) in cases.iter().zip(&before) {
+            let after = shown(&learned, case);
+            assert!(after.is_subset(before), "{}: {:?}", case.query, after.difference(before).collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]

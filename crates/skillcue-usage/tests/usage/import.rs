@@ -185,10 +185,40 @@ fn an_import_adds_each_event_once() {
     std::fs::write(&path, format!("{text}{{\"type\":\"assis")).unwrap();
     let again = import(home.path(), &ledger, TranscriptKind::Claude);
     assert_eq!((again.transcripts, again.added, again.bad_lines), (1, 4, 1));
-    assert_eq!(again.skills.iter().map(|skill| skill.listed).sum::<usize>(), 0, "the listing counted before");
+    assert_eq!(again.skills.iter().map(|skill| skill.listed).sum::<usize>(), 2);
+    assert!(ledger.listings().unwrap().iter().all(|(.., sessions)| *sessions == 1), "the listing counted before");
     let third = import(home.path(), &ledger, TranscriptKind::Claude);
     assert_eq!((third.transcripts, third.unchanged, third.added), (0, 1, 0));
     assert_eq!(found(&ledger).len(), 5);
+}
+
+#[test]
+fn a_listing_after_the_first_import_counts_once() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    let all = claude_lines();
+    let ledger = ageless(home.path().join("usage.db"));
+    for count in [2, 3, 4] {
+        lines(&path, &all[..count]);
+        import(home.path(), &ledger, TranscriptKind::Claude);
+    }
+    let listed = |name: &str| (name.to_owned(), "claude".to_owned(), 1);
+    assert_eq!(ledger.listings().unwrap(), [listed("dead-skill"), listed("pdf-forms")]);
+}
+
+#[test]
+fn a_call_that_was_imported_before_it_failed_is_taken_back() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    let all = claude_lines();
+    let ledger = ageless(home.path().join("usage.db"));
+    lines(&path, &all[..9]);
+    import(home.path(), &ledger, TranscriptKind::Claude);
+    assert!(found(&ledger).contains(&of(Loaded, "made-up", 1)));
+    lines(&path, &all[..10]);
+    import(home.path(), &ledger, TranscriptKind::Claude);
+    assert!(!found(&ledger).contains(&of(Loaded, "made-up", 1)));
+    assert_eq!(found(&ledger).len(), 4);
 }
 
 #[test]

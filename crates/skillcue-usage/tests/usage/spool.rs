@@ -74,6 +74,44 @@ fn a_line_that_was_cut_off_takes_no_other_with_it() {
 }
 
 #[test]
+fn a_spool_whose_first_line_was_cut_off_is_read_from_the_next_one_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = crate::ageless(dir.path().join("usage.db"));
+    let spool = dir.path().join("usage.db-spool");
+    for round in 0..2 {
+        std::fs::write(&spool, "{\"sp").unwrap();
+        for turn in 1..=2 {
+            ledger.write_briefly(&batch(10 * round + turn)).unwrap();
+        }
+        let before = std::fs::read(&spool).unwrap();
+        assert_eq!(turns(&ledger).len() as u64, 2 * (round + 1), "round {round}");
+        // As if the process had been killed before it removed it.
+        std::fs::write(&spool, before).unwrap();
+        assert_eq!(turns(&ledger).len() as u64, 2 * (round + 1), "round {round}");
+    }
+}
+
+/// Appends more than the disk has room for.
+pub(crate) fn append_too_much(dir: &std::path::Path) {
+    let events = (1..=20).flat_map(|turn| batch(turn).events).collect();
+    assert!(
+        Ledger::new(dir.join("usage.db")).write_briefly(&LedgerBatch { events, ..LedgerBatch::default() }).is_err()
+    );
+}
+
+#[test]
+fn a_batch_that_a_full_disk_cuts_off_is_taken_back_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let status = child::start_in_shell("trap '' XFSZ; ulimit -f 1", "append-too-much", dir.path()).wait().unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(dir.path().join("usage.db-spool").metadata().unwrap().len(), 0);
+    let ledger = crate::ageless(dir.path().join("usage.db"));
+    ledger.write_briefly(&batch(1)).unwrap();
+    assert_eq!(turns(&ledger), [1]);
+    assert_eq!(ledger.state().unwrap().unwrap().dropped, 20);
+}
+
+#[test]
 fn a_spool_that_has_grown_is_taken_in_by_the_process_that_appends() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = crate::ageless(dir.path().join("usage.db"));

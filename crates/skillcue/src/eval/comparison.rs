@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillcue_select::Grade;
 
-use super::{CaseResult, EvalCase, EvalError, EvalRun, EvalRunCase, Evaluation};
+use super::{CaseResult, EvalCase, EvalError, EvalRun, EvalRunCase, Evaluation, ModelOutcome};
 
 /// The difference between an earlier evaluation and this one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,10 +56,13 @@ pub struct CaseOutcome {
     pub certainty: f32,
     /// Whether it was right: see [`CaseResult::right`].
     pub right: bool,
+    /// The model's part, if both evaluations have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelOutcome>,
 }
 
 /// The paths of figures in the JSON of an evaluation, in the order in which they are shown.
-const FIGURES: [&str; 23] = [
+const FIGURES: [&str; 26] = [
     "skills",
     "eagerness",
     "positives",
@@ -83,6 +86,9 @@ const FIGURES: [&str; 23] = [
     "tokens.must_not.p95",
     "tokens.none.mean",
     "tokens.none.p95",
+    "model.reached",
+    "model.wrongly_loaded",
+    "model.loaded_for_nothing",
 ];
 
 #[derive(Deserialize)]
@@ -128,9 +134,14 @@ impl Comparison {
             let mut figures = serde_json::to_value(&run.figures).unwrap_or_default();
             figures["skills"] = run.skills.into();
             figures["eagerness"] = run.eagerness.into();
+            if let Some(shares) = run.model_shares() {
+                figures["model"] = serde_json::to_value(shares).unwrap_or_default();
+            }
             figures
         };
-        let [before, now] = [old, new].map(|run| run.cases.iter().map(ComparedCase::of_kept).collect::<Vec<_>>());
+        let has_models = old.model.is_some() && new.model.is_some();
+        let compared = |case| ComparedCase::of_kept(case, has_models);
+        let [before, now] = [old, new].map(|run| run.cases.iter().map(compared).collect::<Vec<_>>());
         Comparison::of_cases(figures(&document(old), &document(new)), &before, &now)
     }
 
@@ -150,7 +161,12 @@ impl Comparison {
                 let grade = if case.relevant.is_empty() { 2 - outcome.grade as u8 } else { outcome.grade as u8 };
                 (grade, outcome.right)
             };
-            let list = match quality(&case.outcome).cmp(&quality(&earlier.outcome)) {
+            // What the model made of it comes first: that is what was asked for. Without an answer, there is nothing to say.
+            let of_model = match (case.outcome.model, earlier.outcome.model) {
+                (Some(now), Some(before)) => now.quality().cmp(&before.quality()),
+                _ => std::cmp::Ordering::Equal,
+            };
+            let list = match of_model.then_with(|| quality(&case.outcome).cmp(&quality(&earlier.outcome))) {
                 std::cmp::Ordering::Greater => &mut comparison.better,
                 std::cmp::Ordering::Less => &mut comparison.worse,
                 std::cmp::Ordering::Equal => continue,
@@ -183,13 +199,19 @@ impl ComparedCase<'_> {
             first: result.first.clone(),
             certainty: result.certainty,
             right: result.right,
+            model: None,
         };
         ComparedCase { key: &result.query, query: &result.query, relevant: &[], outcome }
     }
 
-    fn of_kept(case: &EvalRunCase) -> ComparedCase<'_> {
-        let outcome =
-            CaseOutcome { grade: case.grade, first: case.first.clone(), certainty: case.certainty, right: case.right };
+    fn of_kept(case: &EvalRunCase, has_models: bool) -> ComparedCase<'_> {
+        let outcome = CaseOutcome {
+            grade: case.grade,
+            first: case.first.clone(),
+            certainty: case.certainty,
+            right: case.right,
+            model: case.model_outcome().filter(|_| has_models),
+        };
         ComparedCase { key: &case.id, query: &case.query, relevant: &case.relevant, outcome }
     }
 }

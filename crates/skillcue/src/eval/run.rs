@@ -40,6 +40,9 @@ pub struct EvalRun {
     pub skills: usize,
     /// The eagerness of the disclosures.
     pub eagerness: f32,
+    /// Whether it failed a limit. Later runs are not compared with it: a limit that failed would hold the next time.
+    #[serde(skip_serializing_if = "is_false")]
+    pub failed: bool,
     /// The figures of all messages.
     pub figures: Figures,
     /// The outcome of each message, in the order of the set.
@@ -92,6 +95,9 @@ pub struct EvalRunCase {
     pub tokens: usize,
     /// The skills that the model loaded, if the message was sent to one.
     pub loaded: Vec<String>,
+    /// Whether the message was sent to a model that gave no answer.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_unanswered: bool,
 }
 
 impl EvalRun {
@@ -130,16 +136,23 @@ impl EvalRun {
             model,
             skills: evaluation.skills,
             eagerness: evaluation.eagerness,
+            failed: false,
             figures: evaluation.figures.clone(),
             cases: kept.map(|(case, result)| EvalRunCase::of(case, result)).collect(),
             left_out: cases.len().saturating_sub(MAX_CASES),
         }
     }
 
-    /// Returns whether a run says something about the change since `earlier`: the set, the mode, the judge and the
-    /// model are those of `earlier`.
+    /// Returns whether a run says something about the change since `earlier`: the set, the mode, the eagerness, the judge
+    /// and the model are those of `earlier`.
     pub fn continues(&self, earlier: &EvalRun) -> bool {
-        (&self.set, self.mode, &self.judge, &self.model) == (&earlier.set, earlier.mode, &earlier.judge, &earlier.model)
+        (&self.set, self.mode, self.eagerness.to_bits(), &self.judge, &self.model)
+            == (&earlier.set, earlier.mode, earlier.eagerness.to_bits(), &earlier.judge, &earlier.model)
+    }
+
+    /// Returns whether a later run may be compared with this one: it continues it, and this one failed no limit.
+    pub fn is_baseline_of(&self, later: &EvalRun) -> bool {
+        !self.failed && later.continues(self)
     }
 
     /// Returns which skills were taken for which, most frequent first: a confusion matrix without its diagonal.
@@ -162,6 +175,16 @@ impl EvalRun {
     /// Returns which skills came first where others are needed, most frequent first, however sure they were.
     pub fn first_confusions(&self) -> Vec<Confusion> {
         super::count_firsts(self.cases.iter().map(|case| (&case.relevant[..], case.first.as_ref())))
+    }
+
+    /// Replaces the beginnings of messages by the whole messages, as far as they are among `messages`.
+    pub fn complete<'m>(&mut self, messages: impl IntoIterator<Item = &'m str>) {
+        let by_id: BTreeMap<String, &str> = messages.into_iter().map(|message| (id(message), message)).collect();
+        for case in &mut self.cases {
+            if let Some(message) = by_id.get(&case.id) {
+                (*message).clone_into(&mut case.query);
+            }
+        }
     }
 
     /// Writes the run as its file has it: one JSON document, names in a table, an array a message.
@@ -190,6 +213,7 @@ impl EvalRun {
             model: self.model.clone(),
             skills: self.skills,
             eagerness: self.eagerness,
+            failed: self.failed,
             figures: self.figures.clone(),
             names: names.into_iter().map(str::to_owned).collect(),
             cases: self.cases.iter().map(row).collect(),
@@ -220,6 +244,7 @@ impl EvalRun {
             model: stored.model,
             skills: stored.skills,
             eagerness: stored.eagerness,
+            failed: stored.failed,
             figures: stored.figures,
             cases: cases.ok_or_else(|| refuse("a message names a skill that its table has not".to_owned()))?,
             left_out: stored.left_out,
@@ -242,7 +267,13 @@ impl EvalRunCase {
             rank: result.rank,
             tokens: result.tokens,
             loaded: Vec::new(),
+            is_unanswered: false,
         }
+    }
+
+    /// Returns whether the message is all there, and not its beginning only.
+    pub fn is_whole(&self) -> bool {
+        id(&self.query) == self.id
     }
 
     /// Returns whether the wrong skill was selected, or none where one is needed.
@@ -280,6 +311,11 @@ fn write_time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(&rfc3339((*time).max(UNIX_EPOCH)))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 #[derive(Deserialize)]
 struct StoredForm {
     form: u32,
@@ -302,6 +338,8 @@ struct StoredRun {
     model: Option<String>,
     skills: usize,
     eagerness: f32,
+    #[serde(default, skip_serializing_if = "is_false")]
+    failed: bool,
     figures: Figures,
     names: Vec<String>,
     cases: Vec<CaseRow>,
@@ -311,12 +349,14 @@ struct StoredRun {
 
 /// A message as the file of a run has it: `[id, query, relevant, not_relevant, first, certainty, grade, flags, rank,
 /// tokens, loaded]`. Skills are numbers of `names`, `first` and `rank` are null if there is none, the certainty is in
-/// thousandths, the grade 0 to 2 (nothing, name, body), and the flags are 1 if right, 2 if selected.
+/// thousandths, the grade 0 to 2 (nothing, name, body), and the flags are 1 if right, 2 if
+/// selected, 4 if the model gave no answer.
 #[derive(Serialize, Deserialize)]
 struct CaseRow(String, String, Vec<usize>, Vec<usize>, Option<usize>, u16, u8, u8, Option<usize>, usize, Vec<usize>);
 
 const RIGHT: u8 = 1;
 const SELECTED: u8 = 2;
+const UNANSWERED: u8 = 4;
 
 impl CaseRow {
     fn of(case: &EvalRunCase, numbers: &BTreeMap<&str, usize>) -> CaseRow {
@@ -330,7 +370,9 @@ impl CaseRow {
             case.first.as_ref().and_then(number),
             thousandths(case.certainty),
             case.grade as u8,
-            u8::from(case.right) * RIGHT + u8::from(case.selected) * SELECTED,
+            u8::from(case.right) * RIGHT
+                + u8::from(case.selected) * SELECTED
+                + u8::from(case.is_unanswered) * UNANSWERED,
             case.rank,
             case.tokens,
             all(&case.loaded),
@@ -362,83 +404,11 @@ impl CaseRow {
             rank,
             tokens,
             loaded: all(loaded)?,
+            is_unanswered: flags & UNANSWERED != 0,
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn case(query: &str, relevant: &[&str], first: Option<&str>, grade: Grade) -> EvalRunCase {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        EvalRunCase {
-            id: id(query),
-            query: beginning(query),
-            relevant: names(relevant),
-            not_relevant: Vec::new(),
-            first: first.map(str::to_owned),
-            selected: grade == Grade::Body,
-            certainty: 0.75,
-            grade,
-            right: first.is_some_and(|first| relevant.contains(&first)),
-            rank: first.map(|_| 1),
-            tokens: 12,
-            loaded: Vec::new(),
-        }
-    }
-
-    fn run(cases: Vec<EvalRunCase>) -> EvalRun {
-        EvalRun {
-            time: UNIX_EPOCH,
-            label: None,
-            commit: Some("0123abc".into()),
-            set: "messages.jsonl".into(),
-            mode: Mode::Hybrid,
-            judge: None,
-            model: None,
-            skills: 3,
-            eagerness: 0.5,
-            figures: super::super::figures::Tally::default().figures(),
-            cases,
-            left_out: 0,
-        }
-    }
-
-    #[test]
-    fn a_run_is_read_as_it_was_written() {
-        let long = "x".repeat(200);
-        let cases =
-            vec![case("open it", &["pdf", "docx"], Some("csv"), Grade::Body), case(&long, &[], None, Grade::Nothing)];
-        let run = run(cases);
-        let json = run.to_json();
-        assert!(json.contains("\"names\":[\"pdf\",\"docx\",\"csv\"]"), "{json}");
-        assert!(!json.contains(&long) && json.len() < 1_200, "{} {json}", json.len());
-        assert_eq!(EvalRun::from_json(&json).unwrap(), run);
-    }
-
-    #[test]
-    fn files_of_other_forms_and_broken_ones_are_refused() {
-        let json = run(vec![case("a", &["pdf"], Some("pdf"), Grade::Body)]).to_json();
-        let read = |text: &str| EvalRun::from_json(text).unwrap_err().message;
-        assert_eq!(read(&json.replace("\"form\":1", "\"form\":2")), "its form is 2, and this version reads form 1");
-        assert!(read("{}").starts_with("it is no kept evaluation"), "{}", read("{}"));
-        assert!(read(&json.replace("[\"pdf\"]", "[]")).contains("its table"));
-        assert!(read(&json.replace("1970-01-01T", "yesterday")).starts_with("its time is"));
-    }
-
-    #[test]
-    fn confusions_count_what_was_selected() {
-        let mut cases = vec![case("a", &["pdf"], Some("csv"), Grade::Body); 2];
-        cases.push(case("b", &["pdf"], Some("csv"), Grade::Name));
-        cases.push(case("c", &[], Some("csv"), Grade::Body));
-        cases.push(case("d", &["pdf"], Some("pdf"), Grade::Body));
-        let confusions = run(cases).confusions();
-        let row = |confusion: &Confusion| (confusion.expected.clone(), confusion.got.clone(), confusion.count);
-        let name = |name: &str| Some(name.to_owned());
-        assert_eq!(
-            confusions.iter().map(row).collect::<Vec<_>>(),
-            [(name("pdf"), name("csv"), 2), (None, name("csv"), 1), (name("pdf"), None, 1)]
-        );
-    }
-}
+#[path = "run_tests.rs"]
+mod tests;

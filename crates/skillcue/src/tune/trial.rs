@@ -20,6 +20,9 @@ const DEPTH: usize = 10;
 const MIN_RIVAL: f32 = 0.12;
 /// Most competitors that are looked at.
 const MAX_RIVALS: usize = 3;
+/// Most other skills that have a word that may become a keyword: three, or one of a hundred.
+const MAX_HAVING: usize = 3;
+const MAX_HAVING_PART: usize = 100;
 
 /// Evaluations of a changed skill.
 #[derive(Debug)]
@@ -76,8 +79,17 @@ impl<'t> TuneTrial<'t> {
     /// Evaluates messages with a draft in place.
     pub fn evaluate(&self, draft: &TuneDraft, cases: &[EvalCase]) -> Result<Evaluation, TuneError> {
         self.put(&self.text_of(draft)?)?;
-        let options = EvalOptions { mode: self.mode, eagerness: None, sweep: false, judge: false };
-        Ok(Evaluation::of(self.skills, cases, &options))
+        Ok(self.evaluate_as_it_is(self.mode, cases))
+    }
+
+    /// Evaluates messages in [`Mode::Keyword`] with a draft in place: there a keyword alone selects a skill.
+    pub fn evaluate_by_keywords(&self, draft: &TuneDraft, cases: &[EvalCase]) -> Result<Evaluation, TuneError> {
+        self.put(&self.text_of(draft)?)?;
+        Ok(self.evaluate_as_it_is(Mode::Keyword, cases))
+    }
+
+    fn evaluate_as_it_is(&self, mode: Mode, cases: &[EvalCase]) -> Evaluation {
+        Evaluation::of(self.skills, cases, &EvalOptions { mode, eagerness: None, sweep: false, judge: false })
     }
 
     /// Returns the messages that a change of the skill may affect: those that name it, those for which it is among the
@@ -110,6 +122,8 @@ impl<'t> TuneTrial<'t> {
         let known = stems_of(description);
         let mut tried = 0;
         let mut plain: Option<Vec<f32>> = None;
+        // How messages fare in the mode `keyword`, without a draft.
+        let mut by_keywords: Vec<f32> = Vec::new();
         let mut judge = |draft: &TuneDraft| {
             tried += 1;
             progress(tried);
@@ -122,8 +136,21 @@ impl<'t> TuneTrial<'t> {
             let mut qualities = plain.clone().unwrap_or_else(|| vec![0.0; affected.len()]);
             match self.evaluate(draft, &cases) {
                 Ok(evaluation) => {
-                    for (at, result) in judged.into_iter().zip(&evaluation.cases) {
-                        qualities[at] = quality(&affected[at], result);
+                    for (at, result) in judged.iter().zip(&evaluation.cases) {
+                        qualities[*at] = quality(&affected[*at], result);
+                    }
+                    // What a keyword costs where it alone selects counts, and what it gains there does not.
+                    if self.mode != Mode::Keyword && (plain.is_none() || !draft.keywords.is_empty()) {
+                        let evaluation = self.evaluate_as_it_is(Mode::Keyword, &cases);
+                        let found =
+                            judged.iter().zip(&evaluation.cases).map(|(at, result)| quality(&affected[*at], result));
+                        if plain.is_none() {
+                            by_keywords = found.collect();
+                        } else {
+                            for (at, now) in judged.iter().zip(found) {
+                                qualities[*at] += (now - by_keywords[*at]).min(0.0);
+                            }
+                        }
                     }
                     plain.get_or_insert_with(|| qualities.clone());
                     qualities
@@ -156,16 +183,70 @@ pub fn rivals_of(skills: &Skillcue, name: &str) -> Vec<Rival> {
     pairs.filter_map(rival).take(MAX_RIVALS).collect()
 }
 
-/// Returns how much better the messages of each skill fare, in messages, without those that fare as before. Messages that
-/// need none count for `(none)`.
-pub fn changes_by_skill(cases: &[EvalCase], before: &Evaluation, after: &Evaluation) -> BTreeMap<String, f32> {
+/// Returns how much better the messages of each skill fare, in messages, without those that fare as before. A message that
+/// needs the tuned skill counts for it; one that needs several others counts for each of them in part; messages that need none
+/// count for `(none)`. The sum is that of all messages.
+pub fn changes_by_skill(
+    name: &str,
+    cases: &[EvalCase],
+    before: &Evaluation,
+    after: &Evaluation,
+) -> BTreeMap<String, f32> {
     let mut changes: BTreeMap<String, f32> = BTreeMap::new();
     for (case, (before, after)) in cases.iter().zip(before.cases.iter().zip(&after.cases)) {
         let change = quality(case, after) - quality(case, before);
-        if change.abs() > 1e-6 {
-            let skill = case.relevant.first().cloned().unwrap_or_else(|| "(none)".to_owned());
-            *changes.entry(skill).or_default() += change;
+        if change.abs() <= 1e-6 {
+            continue;
+        }
+        let credited: Vec<&str> = match &case.relevant[..] {
+            [] => vec!["(none)"],
+            needed if needed.iter().any(|needed| needed == name) => vec![name],
+            needed => needed.iter().map(String::as_str).collect(),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a few skills")]
+        let part = change / credited.len() as f32;
+        for skill in credited {
+            *changes.entry(skill.to_owned()).or_default() += part;
         }
     }
     changes
 }
+
+/// Removes candidates for keywords of one word that other skills are full of. As a keyword, such a word selects the skill in
+/// [`Mode::Keyword`] whatever the message is about; in a sentence it does no harm.
+pub fn remove_common_keywords(skills: &Skillcue, name: &str, candidates: &mut Vec<TuneCandidate>) {
+    let is_single = |word: &&String| words_of(word).count() == 1;
+    let wanted: BTreeSet<String> = candidates
+        .iter()
+        .flat_map(|candidate| &candidate.keywords)
+        .filter(is_single)
+        .map(|word| stem_of(word))
+        .collect();
+    if wanted.is_empty() {
+        return;
+    }
+    let catalog = skills.catalog();
+    let others: Vec<&crate::Skill> = catalog.skills().filter(|skill| skill.name() != name).collect();
+    let words_in = |skill: &&crate::Skill| -> BTreeSet<String> {
+        let body = std::fs::read(skill.path()).unwrap_or_default();
+        let text =
+            format!("{} {} {}", skill.name(), skill.make_manifest().description(), String::from_utf8_lossy(&body));
+        words_of(&text).map(|word| stem(&word)).filter(|word| wanted.contains(word)).collect()
+    };
+    let mut having: BTreeMap<String, usize> = BTreeMap::new();
+    for word in others.par_iter().map(words_in).collect::<Vec<_>>().into_iter().flatten() {
+        *having.entry(word).or_default() += 1;
+    }
+    let most = MAX_HAVING.max(others.len() / MAX_HAVING_PART);
+    let is_common = |word: &&String| is_single(word) && having.get(&stem_of(word)).is_some_and(|count| *count > most);
+    candidates.retain(|candidate| !candidate.keywords.iter().any(|word| is_common(&word)));
+}
+
+/// Returns the stem of a keyword of one word.
+fn stem_of(word: &str) -> String {
+    words_of(word).next().map(|word| stem(&word)).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "trial_tests.rs"]
+mod tests;
