@@ -126,6 +126,12 @@ async fn skills_loaded_by_one_replica_are_known_to_another() {
     let once_more = call(&one, "load_skill", json!({ "skill_id": "pdf" }), Some(&handle(&again))).await;
     assert!(text(&once_more).contains("# PDF"), "{}", once_more.body);
 
+    // A load with arguments leaves the text known.
+    let other = call(&one, "load_skill", json!({ "skill_id": "pdf", "arguments": "x" }), Some(&carried)).await;
+    assert!(text(&other).contains("Read x."), "{}", other.body);
+    let again = call(&two, "load_skill", json!({ "skill_id": "pdf" }), Some(&handle(&other))).await;
+    assert!(text(&again).contains("in this conversation already"), "{}", again.body);
+
     // A second skill joins the first, and one that is unloaded leaves.
     let both = handle(&call(&one, "load_skill", json!({ "skill_id": "refunds" }), Some(&carried)).await);
     assert_eq!(text(&call(&two, "stamp", json!({}), Some(&both)).await), "stamped for pdf,refunds");

@@ -272,6 +272,11 @@ async fn each_view_has_a_path_and_a_token() {
         ("/mcp/pay", "", 401),
         ("/mcp", "Bearer main-token", 404),
         ("/mcp/none", "Bearer main-token", 404),
+        // A path that is not there answers like one whose token is missing.
+        ("/mcp", "", 401),
+        ("/mcp/none", "", 401),
+        ("/mcp/none", "Bearer sales-token", 401),
+        ("/.well-known/oauth-protected-resource", "", 404),
     ] {
         let reply = running.ask("POST", path, &headers(token), &load("payroll", json!({}))).await;
         assert_eq!(reply.status, status, "{path} {token}: {}", reply.body);
@@ -286,7 +291,12 @@ async fn each_view_has_a_path_and_a_token() {
     assert!(reply.body.contains("in this conversation already"), "{}", reply.body);
     let reply = running.ask("POST", "/mcp/sales", &headers("Bearer sales-token"), &again).await;
     check("payroll", &reply.body);
+    for token in ["", "Bearer sales-token"] {
+        let reply = running.ask("GET", "/metrics", &[("Authorization", token)], "").await;
+        assert_eq!(reply.status, 403, "metrics name all views: {}", reply.body);
+    }
     let metrics = running.ask("GET", "/metrics", &[("Authorization", "Bearer main-token")], "").await.body;
+    assert!(!metrics.contains("view=\"\""), "the whole catalog is not served: {metrics}");
     assert!(metrics.contains("skillcue_catalog_skills{view=\"pay\"} 1"), "{metrics}");
     assert!(metrics.contains("skillcue_handles_ignored_total{kind=\"not_signed\"} 1"), "{metrics}");
     running.end().await;

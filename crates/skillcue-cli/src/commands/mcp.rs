@@ -24,7 +24,7 @@ use crate::report::Printout;
 use crate::terminal::{paint, style};
 use setup::snippet;
 use skillcue_host::HostWatch;
-use views::ServedSkills;
+use views::{OpenSkills, ServedSkills};
 
 const AFTER: &str = "\
 Examples:
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
     /// Serve every view of skillcue.toml at /mcp/NAME, and nothing at /mcp
-    #[arg(long, requires = "http", conflicts_with = "view")]
+    #[arg(long, requires = "http")]
     views: bool,
     /// Print what to paste into the configuration of a client
     #[arg(long, value_name = "CLIENT", value_parser = words(CLIENTS))]
@@ -74,18 +74,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let view = if args.view.is_some() || args.views {
+        views::configured_view(args, &context.settings()?.views)?
+    } else {
+        None
+    };
     let reach = if let Some(http) = &args.http.http {
         let address = http::address(http)?;
         if address.port() == 0 || address.ip().is_unspecified() {
             return Err(CliError::usage("usage", format!("no client can connect to {address}"))
                 .help("give the address and the port that clients will use"));
         }
-        let path = args.view.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-        ServerReach::Url { url: format!("http://{address}/mcp{path}"), token: args.http.token_variable() }
+        let (path, variable) = match view {
+            Some((name, section)) => {
+                (if args.views { format!("/{name}") } else { String::new() }, section.token_env.clone())
+            }
+            None => (String::new(), None),
+        };
+        let token = variable.or_else(|| args.http.token_variable());
+        ServerReach::Url { url: format!("http://{address}/mcp{path}"), token }
     } else {
         ServerReach::Program(launch(context, None))
     };
-    let snippet = snippet(client, &reach);
+    let is_program = args.http.http.is_none();
+    let words: Vec<&str> = view.filter(|_| is_program).map_or(Vec::new(), |(name, _)| vec!["--view", name]);
+    let snippet = snippet(client, &reach, &words);
     context.report(Outcome::Done, &snippet, || {
         let also = snippet.also.map(|also| format!("; or {also}")).unwrap_or_default();
         let hint = format!("Put it into {}{also}. Merge it with what is there.", snippet.file);
@@ -95,9 +108,9 @@ fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcom
                 rules.join(", ")
             )
         });
-        // That connects the program, not an address.
-        let connect =
-            args.http.http.is_none().then(|| format!("`skillcue connect {} --mcp` does it for you.", client.as_str()));
+        // That connects the program with all skills, not an address and not a view.
+        let connect = (is_program && view.is_none())
+            .then(|| format!("`skillcue connect {} --mcp` does it for you.", client.as_str()));
         Printout::from(snippet.text.clone())
             .dim(hint)
             .remarks(rules.into_iter().chain(connect).map(|line| paint(style::DIM, line)))
@@ -109,7 +122,12 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     // instead of 0.2 GB with a hundred threads. If it cannot be switched off, it only costs memory.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
-    let http = args.http.options()?;
+    if args.view.is_some() && args.views {
+        return Err(CliError::usage("usage", "--view and --views cannot be served together")
+            .help("leave one out; both together are for --print-config"));
+    }
+    let open = OpenSkills::of(args, &context.settings()?.views)?;
+    let http = args.http.options(&open)?;
     let keys = args.http.handle_keys()?;
     // Remote servers are not waited for: their skills join when they have answered.
     crate::judge::configured(context)?;
@@ -132,6 +150,9 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         tokio::spawn(stop_on_signal(cancel.clone(), stop.clone()));
         let Some(options) = http else { return serve_standard_io(servers.first(), cancel).await };
         let http = servers.bind(options).await?;
+        if args.http.is_without_token() && !http.address().ip().to_canonical().is_loopback() {
+            open.warn(context, http.address());
+        }
         if http.address().ip().is_unspecified() && args.http.allow_host.is_empty() {
             let message = "clients on other machines will be refused: no name for this host is allowed";
             context.terminal.warn("no_host", message, "name it with --allow-host");

@@ -106,7 +106,10 @@ impl<'s> CarriedState<'s> {
                     // A client does not say what it drops from its context: the next load brings the text again.
                     output.text.push_str(super::texts::GONE);
                 }
-                let is_shown = is_whole && !is_known;
+                // A load with arguments takes nothing away from a text that was sent before.
+                let was_shown =
+                    self.set.iter().any(|known| known.id == *name && known.digest == digest && known.is_shown);
+                let is_shown = (is_whole || was_shown) && !is_known;
                 let gone = self.set.put(HandleSkill { id: name.clone(), digest, is_shown });
                 if !gone.is_empty() {
                     let names: Vec<String> = gone.iter().map(|name| quoted(name)).collect();

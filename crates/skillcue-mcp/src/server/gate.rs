@@ -4,14 +4,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::request::Parts;
 use ::http::{Method, Request, StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
-use serde_json::{Value, json};
 use skillcue_base::Digest;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,7 +19,10 @@ use super::answers::{HttpResponse, closing, json_answer, plain, written};
 use super::connections::{ConnectionSlot, Connections};
 use super::http::{HttpOptions, ServedView};
 use super::in_flight::RequestRecord;
-use super::metrics::{ServerGauges, ServerMetrics, method_label};
+use super::message::{MessageHead, SessionHeader};
+use super::metrics::{ServerGauges, ServerMetrics};
+use super::opening::{OpeningRefusal, Openings, opening_size};
+use super::places::TakenPlaces;
 use super::probes::{self, DrainState, MetricsAccess, Probe};
 use super::{SkillServer, stdio};
 
@@ -90,8 +92,10 @@ pub(super) struct HttpGate {
     pub(super) under_way: TaskTracker,
     /// Ends every stream of notifications.
     pub(super) streams: CancellationToken,
+    openings: Openings,
+    /// The path that those of all views begin with.
+    base_path: String,
     max_body: usize,
-    max_sessions: usize,
 }
 
 impl HttpGate {
@@ -104,17 +108,24 @@ impl HttpGate {
         let streams = CancellationToken::new();
         let token = options.token.as_ref().map(Digest::of);
         let own_token = options.metrics_token.as_ref().map(Digest::of);
+        let openings = Openings::new(options, views.len());
+        let has_tokens = token.is_some() || views.iter().any(|(_, view)| view.token.is_some());
+        for (_, view) in &views {
+            let shared = &view.server.shared;
+            shared.metrics.catalog_is(&shared.options.view, &shared.skillcue.catalog(), false);
+        }
         HttpGate {
             endpoints: views.into_iter().map(|(path, view)| ViewEndpoint::new(path, view, options, &streams)).collect(),
             token,
-            access: MetricsAccess { own_token, token },
+            access: MetricsAccess { own_token, token, has_tokens },
             metrics,
             connections,
             drain: DrainState::default(),
             under_way: TaskTracker::new(),
             streams,
+            openings,
+            base_path: options.path.clone(),
             max_body: options.max_body,
-            max_sessions: options.max_sessions,
         }
     }
 
@@ -148,7 +159,7 @@ impl HttpGate {
                 let names = self.endpoints.iter().map(|it| it.server.shared.options.view.as_str());
                 let catalogs: Vec<_> = names.zip(catalogs.iter().map(AsRef::as_ref)).collect();
                 let state = ServerGauges {
-                    sessions: self.count_sessions().await,
+                    sessions: self.session_counts().await.into_iter().sum(),
                     connections: self.connections.count(),
                     is_draining: self.drain.is_draining(),
                 };
@@ -159,24 +170,36 @@ impl HttpGate {
 
     /// Answers a request of the protocol.
     async fn serve(&self, request: Request<Incoming>, slot: &Arc<ConnectionSlot>) -> HttpResponse {
-        let begin = |method, is_stream| RequestRecord::begin(&self.metrics, &self.under_way, method, is_stream);
+        let mut record = RequestRecord::begin(&self.metrics, &self.under_way);
         if slot.is_reserved {
             let answer = plain(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable: too many connections");
-            return begin("other", false).follow(closing(answer), None);
+            return record.follow(closing(answer), None);
         }
-        let Some(endpoint) = self.endpoints.iter().find(|endpoint| endpoint.path == request.uri().path()) else {
-            return begin("other", false).follow(plain(StatusCode::NOT_FOUND, "Not Found"), None);
+        // It came when the last request had been answered: the SDK does not serve it any more.
+        if self.streams.is_cancelled() {
+            let answer = plain(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable: this replica ends");
+            return record.follow(closing(answer), None);
+        }
+        let path = request.uri().path();
+        let found = self.endpoints.iter().enumerate().find(|(_, endpoint)| endpoint.path == path);
+        if !self.is_authorized(found.map(|(_, endpoint)| endpoint), &request) {
+            return record.follow(unauthorized(), None);
+        }
+        let Some((view, endpoint)) = found else {
+            return record.follow(plain(StatusCode::NOT_FOUND, "Not Found"), None);
         };
-        if !self.is_authorized(endpoint, &request) {
-            let mut answer = plain(StatusCode::UNAUTHORIZED, "Unauthorized: a bearer token is needed");
-            let challenge = ::http::HeaderValue::from_static("Bearer realm=\"skillcue\"");
-            answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-            return begin("other", false).follow(answer, None);
+        let session = SessionHeader::of(request.headers());
+        if session == SessionHeader::Malformed {
+            let message = "Bad Request: Mcp-Session-Id is to be one text of visible ASCII characters";
+            return record.follow(closing(plain(StatusCode::BAD_REQUEST, message)), None);
         }
-        let has_session = request.headers().contains_key("mcp-session-id");
+        let has_session = session == SessionHeader::Named;
         if request.method() != Method::POST {
             let is_delete = request.method() == Method::DELETE;
-            let record = begin(if is_delete { "session/end" } else { "session/stream" }, !is_delete);
+            record.set_method(if is_delete { "session/end" } else { "session/stream" });
+            if !is_delete {
+                record.make_stream(None);
+            }
             let busy = slot.begin();
             let mut answer = explained(endpoint.service.handle(request).await, has_session);
             // The session is gone, not merely about to end: clients take the SDK's 202 for a failure.
@@ -191,33 +214,57 @@ impl HttpGate {
         let is_sent = !parts.headers.contains_key(header::EXPECT);
         let body = match self.collect(body, is_sent).await {
             Ok(body) => body,
-            Err(answer) => return begin("other", false).follow(answer, None),
+            Err(answer) => return record.follow(answer, None),
         };
-        let method = method_of(&body);
-        let record = begin(method, method == "subscriptions/listen");
-        if !has_session && method == "initialize" && self.count_sessions().await >= self.max_sessions {
-            let problem = json!({
-                "jsonrpc": "2.0",
-                "id": id_of(&body),
-                "error": { "code": -32000, "message": "there are too many sessions; try again later" },
-            });
-            return record.follow(json_answer(StatusCode::SERVICE_UNAVAILABLE, &problem), None);
-        }
+        let head = match MessageHead::parse(&body) {
+            Some(head) => head,
+            None if is_json => return record.follow(unreadable(&body), None),
+            None => MessageHead::default(),
+        };
+        record.set_method(head.method);
+        let opening = match self.open(&mut record, &head, (view, has_session), (&parts, &body)).await {
+            Ok(opening) => opening,
+            Err(refusal) => return record.follow(refusal.answer(&head.id), None),
+        };
         // Until here the client could let the server wait, within the time limits.
         let busy = slot.begin();
         let answer = endpoint.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        drop(opening);
         let answer = explained(answer, has_session);
         // Answers of the extension, whose methods have this prefix.
         let is_extended = String::from_utf8_lossy(&body).contains("skills/");
         let mut answer = if is_extended { written(answer).await } else { answer };
         // The SDK's answer to a body that it cannot parse.
         if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
-            answer = match stdio::not_a_message(&body) {
-                Some(problem) => json_answer(StatusCode::BAD_REQUEST, &problem),
-                None => plain(StatusCode::ACCEPTED, ""),
-            };
+            answer = unreadable(&body);
         }
         record.follow(answer, Some(busy))
+    }
+
+    /// Takes the places of the session or the stream that a request opens. That of a session is held until it is open, that of
+    /// a stream is held by its record.
+    async fn open(
+        &self,
+        record: &mut RequestRecord,
+        head: &MessageHead,
+        (view, has_session): (usize, bool),
+        (parts, body): (&Parts, &[u8]),
+    ) -> Result<Option<TakenPlaces>, OpeningRefusal> {
+        match head.method {
+            "subscriptions/listen" => {
+                let places = self.openings.stream(view, opening_size(parts, body)?)?;
+                record.make_stream(Some(places));
+                Ok(None)
+            }
+            "initialize" => {
+                opening_size(parts, body)?;
+                if has_session {
+                    return Ok(None);
+                }
+                self.openings.session(view, self.session_counts()).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Reads the whole body, unless it is too large or takes too long.
@@ -254,10 +301,20 @@ impl HttpGate {
         closing(plain(StatusCode::PAYLOAD_TOO_LARGE, message))
     }
 
-    /// Returns whether a request may use an endpoint: with its token, or with that of the whole server.
-    fn is_authorized<B>(&self, endpoint: &ViewEndpoint, request: &Request<B>) -> bool {
-        let mut tokens = self.token.iter().chain(&endpoint.token).peekable();
-        tokens.peek().is_none() || tokens.any(|token| has_token(request, token))
+    /// Returns whether a request may use an endpoint: with its token, or with that of the whole server. Where there is no
+    /// endpoint, the answer is the one that a view with a token gives, so that names of views cannot be guessed.
+    fn is_authorized<B>(&self, endpoint: Option<&ViewEndpoint>, request: &Request<B>) -> bool {
+        let is_open = match endpoint {
+            Some(endpoint) => self.token.is_none() && endpoint.token.is_none(),
+            // Clients that look for other services of this host, such as its authorization, are to see that there is none.
+            None => !self.access.has_tokens || !self.is_below_base(request.uri().path()),
+        };
+        let mut tokens = self.token.iter().chain(endpoint.and_then(|endpoint| endpoint.token.as_ref()));
+        is_open || tokens.any(|token| has_token(request, token))
+    }
+
+    fn is_below_base(&self, path: &str) -> bool {
+        path.strip_prefix(&self.base_path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Ends every session: otherwise each would wait for its client until it counts as idle.
@@ -271,12 +328,28 @@ impl HttpGate {
         }
     }
 
-    async fn count_sessions(&self) -> usize {
-        let mut count = 0;
+    /// Returns how many sessions each view has.
+    async fn session_counts(&self) -> Vec<usize> {
+        let mut counts = Vec::with_capacity(self.endpoints.len());
         for endpoint in &self.endpoints {
-            count += endpoint.sessions.sessions.read().await.len();
+            counts.push(endpoint.sessions.sessions.read().await.len());
         }
-        count
+        counts
+    }
+}
+
+fn unauthorized() -> HttpResponse {
+    let mut answer = plain(StatusCode::UNAUTHORIZED, "Unauthorized: a bearer token is needed");
+    let challenge = ::http::HeaderValue::from_static("Bearer realm=\"skillcue\"");
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    answer
+}
+
+/// Returns the answer to a body that is no message.
+fn unreadable(body: &[u8]) -> HttpResponse {
+    match stdio::not_a_message(body) {
+        Some(problem) => json_answer(StatusCode::BAD_REQUEST, &problem),
+        None => plain(StatusCode::ACCEPTED, ""),
     }
 }
 
@@ -317,18 +390,4 @@ fn is_json<B>(request: &Request<B>) -> bool {
 fn is_json_answer(answer: &HttpResponse) -> bool {
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("application/json"))
-}
-
-/// Returns the label of a message's method.
-fn method_of(body: &[u8]) -> &'static str {
-    #[derive(Deserialize)]
-    struct NamedRequest<'m> {
-        #[serde(borrow, default)]
-        method: std::borrow::Cow<'m, str>,
-    }
-    serde_json::from_slice::<NamedRequest<'_>>(body).map_or("other", |message| method_label(&message.method))
-}
-
-fn id_of(body: &[u8]) -> Value {
-    serde_json::from_slice::<Value>(body).map(|value| value["id"].clone()).unwrap_or_default()
 }

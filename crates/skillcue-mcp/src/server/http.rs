@@ -22,6 +22,10 @@ use super::gate::HttpGate;
 /// How long to wait after the system would not accept a connection, which usually means too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// The size of a connection's buffer, in bytes; a head is a little longer at most. A connection keeps it while it waits for its next
+/// request; the usual limit is 400 KiB, which many idle connections would multiply.
+const MAX_CONNECTION_BUFFER: usize = 64 << 10;
+
 /// Options of an [`HttpServer`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -32,7 +36,8 @@ pub struct HttpOptions {
     pub path: String,
     /// The bearer token that clients must send. It opens every view.
     pub token: Option<String>,
-    /// The bearer token for `/metrics`. Without one they are for this machine, and for the token of the server.
+    /// The bearer token for `/metrics`. Without one they are for the token of the server, and if no view has a token either,
+    /// for this machine.
     pub metrics_token: Option<String>,
     /// How long the server goes on accepting requests after it was told to end, while `/ready` says that it will: as long
     /// as a proxy needs to see that.
@@ -45,8 +50,10 @@ pub struct HttpOptions {
     pub allowed_origins: Vec<String>,
     /// The size of the largest request, in bytes.
     pub max_body: usize,
-    /// How many sessions there may be at once.
+    /// How many sessions there may be at once. Half of them are divided among the views, each of which is sure of its part.
     pub max_sessions: usize,
+    /// How many streams of `subscriptions/listen` there may be at once, divided as sessions are.
+    pub max_streams: usize,
     /// How long a session may be idle before it is forgotten.
     pub session_idle: Duration,
     /// How many connections there may be at once; fewer where the system allows fewer open files. One that has not sent
@@ -69,6 +76,7 @@ impl Default for HttpOptions {
             allowed_origins: Vec::new(),
             max_body: 4 << 20,
             max_sessions: 10_000,
+            max_streams: 4_096,
             session_idle: Duration::from_mins(30),
             max_connections: 16_384,
             head_timeout: Duration::from_secs(30),
@@ -111,15 +119,29 @@ impl HttpServer {
         }
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
+        if views.len() > 1 {
+            for view in &views {
+                view.server.shared.work.share();
+            }
+        }
         let views = views.into_iter().map(|view| (format!("{}/{}", options.path, view.name), view)).collect();
         Ok(HttpServer { views, options, listener, address })
     }
 
+    /// Begins to listen, with one view at the path of the options. Its own token opens it as well as the server's.
+    pub async fn bind_view(view: ServedView, options: HttpOptions) -> io::Result<HttpServer> {
+        let listener = TcpListener::bind(options.listen).await?;
+        HttpServer::on_view(view, options, listener)
+    }
+
     /// Uses a listener that is there already.
     pub fn on(server: SkillServer, options: HttpOptions, listener: TcpListener) -> io::Result<HttpServer> {
+        HttpServer::on_view(ServedView { name: String::new(), server, token: None }, options, listener)
+    }
+
+    fn on_view(view: ServedView, options: HttpOptions, listener: TcpListener) -> io::Result<HttpServer> {
         let address = listener.local_addr()?;
-        let views = vec![(options.path.clone(), ServedView { name: String::new(), server, token: None })];
-        Ok(HttpServer { views, options, listener, address })
+        Ok(HttpServer { views: vec![(options.path.clone(), view)], options, listener, address })
     }
 
     /// Returns the address that it listens on.
@@ -202,7 +224,7 @@ fn connect(
         async move { Ok::<_, Infallible>(gate.answer(request, peer, &slot).await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(head_timeout);
+    builder.timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(MAX_CONNECTION_BUFFER);
     let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
     tokio::spawn(async move {
         let ended = tokio::select! {

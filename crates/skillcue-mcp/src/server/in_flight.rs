@@ -17,6 +17,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::answers::HttpResponse;
 use super::connections::Busy;
 use super::metrics::{RequestOutcome, ServerMetrics};
+use super::opening::StreamPlaces;
 
 /// The number of bytes at the beginning of an answer that show whether it is an error.
 const MAX_LOOKED_AT: usize = 512;
@@ -30,22 +31,39 @@ pub(super) struct RequestRecord {
     since: Instant,
     is_stream: bool,
     /// Ends with the request: the server waits for it before it ends.
-    _under_way: Option<TaskTrackerToken>,
+    under_way: Option<TaskTrackerToken>,
+    /// The places of a stream, which it leaves at its end.
+    places: Option<StreamPlaces>,
 }
 
 impl RequestRecord {
-    /// Begins a record. A stream lasts until one side ends it, and is not waited for.
-    pub(super) fn begin(
-        metrics: &Arc<ServerMetrics>,
-        under_way: &TaskTracker,
-        method: &'static str,
-        is_stream: bool,
-    ) -> RequestRecord {
-        let gauge = if is_stream { metrics.streams() } else { metrics.in_flight() };
-        gauge.inc();
-        let under_way = (!is_stream).then(|| under_way.token());
-        let (metrics, outcome) = (Arc::clone(metrics), RequestOutcome::Aborted);
-        RequestRecord { metrics, method, outcome, since: Instant::now(), is_stream, _under_way: under_way }
+    /// Begins a record as soon as a request's head is read: the server must not end while the body arrives.
+    pub(super) fn begin(metrics: &Arc<ServerMetrics>, under_way: &TaskTracker) -> RequestRecord {
+        metrics.in_flight().inc();
+        RequestRecord {
+            metrics: Arc::clone(metrics),
+            method: "other",
+            outcome: RequestOutcome::Aborted,
+            since: Instant::now(),
+            is_stream: false,
+            under_way: Some(under_way.token()),
+            places: None,
+        }
+    }
+
+    /// Sets the method, once it is known. The time that the body has taken does not count: that is the client's.
+    pub(super) fn set_method(&mut self, method: &'static str) {
+        self.method = method;
+        self.since = Instant::now();
+    }
+
+    /// Makes this the record of a stream, which lasts until one side ends it, and is not waited for.
+    pub(super) fn make_stream(&mut self, places: Option<StreamPlaces>) {
+        self.metrics.in_flight().dec();
+        self.metrics.streams().inc();
+        self.is_stream = true;
+        self.under_way = None;
+        self.places = places;
     }
 
     /// Returns the answer with a body that keeps its connection busy, and this record open, until it is sent.

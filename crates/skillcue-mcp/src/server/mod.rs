@@ -35,9 +35,12 @@ mod http;
 mod in_flight;
 mod instructions;
 mod logging;
+mod message;
 mod metrics;
 mod mime;
 mod notices;
+mod opening;
+mod places;
 mod probes;
 mod prompts;
 mod published;
@@ -49,9 +52,10 @@ mod texts;
 mod tools;
 mod uris;
 mod view;
+mod watched;
+mod work;
 
 use std::borrow::Cow;
-use std::num::NonZero;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -68,7 +72,6 @@ use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequest
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use skillcue::{Catalog, Changes, Skillcue};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::entries::EntryCache;
 use self::logging::{LogLine, rank};
@@ -76,6 +79,7 @@ use self::metrics::ServerMetrics;
 use self::notices::{NoticeTarget, deliver};
 use self::session::{ChangeNotice, ClientSession, Subscribers};
 use self::view::CatalogView;
+use self::work::WorkLimits;
 
 pub use self::entries::{SkillPackage, package};
 pub use self::handle::{HANDLE_META, HandleKeyError, HandleKeys};
@@ -84,11 +88,6 @@ pub use self::stdio::{serve_standard_io, serve_stdio};
 
 /// The identifier of the extension "Skills over MCP".
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
-
-/// How many calls that may wait for another server run at once, over all clients; the others are queued.
-const MAX_REMOTE_CALLS: usize = 16;
-/// How many calls of tools that skills bring run at once. Each takes a thread while it waits.
-const MAX_SKILL_CALLS: usize = 12;
 
 /// Options of a [`SkillServer`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,14 +128,7 @@ struct ServerShared {
     announced: ArcSwap<Catalog>,
     entries: EntryCache,
     subscribers: Arc<Subscribers>,
-    /// Limits concurrent reads of files: more threads would only slow each other down.
-    readers: Semaphore,
-    /// Limits concurrent calls of tools that compute and read files.
-    callers: Semaphore,
-    /// Limits concurrent calls of tools that ask another server. Those are slow, and must not hold up the others.
-    remote_callers: Semaphore,
-    /// Limits concurrent calls of tools that skills bring. Those are slow, too, mostly in other processes.
-    skill_callers: Semaphore,
+    work: WorkLimits,
     metrics: Arc<ServerMetrics>,
 }
 
@@ -170,23 +162,26 @@ impl Clone for SkillServer {
 impl SkillServer {
     /// Makes a server for these skills.
     pub fn new(skillcue: Arc<Skillcue>, options: ServerOptions) -> SkillServer {
-        SkillServer::counting(skillcue, options, Arc::new(ServerMetrics::new()))
+        SkillServer::counting(skillcue, options, Arc::new(ServerMetrics::new()), WorkLimits::new())
     }
 
     /// Makes a server for a view of the skills, in the same process: it counts together with this one, and has the same keys.
     #[must_use]
     pub fn for_view(&self, name: impl Into<String>, skillcue: Arc<Skillcue>) -> SkillServer {
         let options = ServerOptions { view: name.into(), ..self.shared.options.clone() };
-        SkillServer::counting(skillcue, options, Arc::clone(&self.shared.metrics))
+        SkillServer::counting(skillcue, options, Arc::clone(&self.shared.metrics), self.shared.work.for_view())
     }
 
-    fn counting(skillcue: Arc<Skillcue>, options: ServerOptions, metrics: Arc<ServerMetrics>) -> SkillServer {
+    fn counting(
+        skillcue: Arc<Skillcue>,
+        options: ServerOptions,
+        metrics: Arc<ServerMetrics>,
+        work: WorkLimits,
+    ) -> SkillServer {
         let catalog = skillcue.catalog();
-        metrics.catalog_is(&options.view, &catalog, false);
         let view = ArcSwap::from_pointee(CatalogView::new(Arc::clone(&catalog)));
         let subscribers = Arc::new(Subscribers::default());
         let session = ClientSession::new(Arc::clone(&subscribers), true);
-        let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
         let shared = Arc::new(ServerShared {
             skillcue,
             options,
@@ -194,10 +189,7 @@ impl SkillServer {
             announced: ArcSwap::new(catalog),
             entries: EntryCache::default(),
             subscribers,
-            readers: Semaphore::new(2 * cores),
-            callers: Semaphore::new(2 * cores + 2),
-            remote_callers: Semaphore::new(MAX_REMOTE_CALLS),
-            skill_callers: Semaphore::new(MAX_SKILL_CALLS),
+            work,
             metrics,
         });
         SkillServer { shared, session }
@@ -227,45 +219,6 @@ impl SkillServer {
     /// Returns how many clients and streams wait for notifications.
     pub fn listeners(&self) -> usize {
         self.shared.subscribers.len()
-    }
-
-    /// Reads files on a thread that may block.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&ServerShared, &CatalogView) -> T + Send + 'static,
-    ) -> Result<T, ErrorData> {
-        let _turn = self.turn(&self.shared.readers).await;
-        self.unbounded(work).await
-    }
-
-    /// Waits for a permit, and for the client to read its answers: another answer would only take more memory.
-    async fn turn<'s>(&self, turns: &'s Semaphore) -> Option<SemaphorePermit<'s>> {
-        let backlog = self.session.backlog();
-        loop {
-            backlog.room().await;
-            // The semaphore is never closed; if it were, nothing would have to wait any more.
-            let turn = turns.acquire().await.ok();
-            // A client that does not read must not hold a permit.
-            if backlog.has_room() {
-                return turn;
-            }
-        }
-    }
-
-    /// Runs work that may block on a thread that may. A panic there fails this call only.
-    async fn unbounded<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&ServerShared, &CatalogView) -> T + Send + 'static,
-    ) -> Result<T, ErrorData> {
-        let shared = Arc::clone(&self.shared);
-        let done = tokio::task::spawn_blocking(move || {
-            let view = shared.view();
-            work(&shared, &view)
-        });
-        done.await.map_err(|error| {
-            tracing::error!(target: "skillcue::mcp", %error, "a request could not be answered");
-            ErrorData::internal_error("the server failed on this request; its log says more", None)
-        })
     }
 
     /// Queues a log line for this session's client.
@@ -433,15 +386,8 @@ impl ServerHandler for SkillServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // The resource need not exist: a client that watches a URI is notified when a file appears there, too.
-        if self.session.outbox().watch(request.uri) {
-            return Ok(());
-        }
-        let message = format!(
-            "more than {} subscriptions, or a URI of more than {} bytes",
-            session::MAX_WATCHED,
-            session::MAX_URI
-        );
-        Err(ErrorData::invalid_params(message, None))
+        let watched = self.session.outbox().watch(request.uri);
+        watched.map_err(|refusal| ErrorData::invalid_params(refusal.to_string(), None))
     }
 
     async fn unsubscribe(
@@ -459,10 +405,8 @@ impl ServerHandler for SkillServer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(listening) = self.session.listen(context.accepted()) else {
-            let message = format!("more than {} streams", session::MAX_STREAMS);
-            return Err(ErrorData::invalid_params(message, None));
-        };
+        let listening = self.session.listen(context.accepted());
+        let listening = listening.map_err(|refusal| ErrorData::invalid_params(refusal.to_string(), None))?;
         let sink = context.sink();
         loop {
             let notices = tokio::select! {

@@ -70,18 +70,20 @@ pub(super) struct MetricsAccess {
     pub(super) own_token: Option<Digest>,
     /// The token of the whole server.
     pub(super) token: Option<Digest>,
+    /// Whether the server or one of its views has a token.
+    pub(super) has_tokens: bool,
 }
 
 impl MetricsAccess {
     /// Returns whether a request may see the metrics. If they have a token of their own, that opens them, and nothing else
-    /// does. Otherwise it is the server's token, or a request from this machine: its peer and its `Host` are loopback, and
-    /// no proxy has passed it on.
+    /// does. Otherwise it is the server's token. Only if neither the server nor a view has one, they are for requests from
+    /// this machine: its peer and its `Host` are loopback, and no proxy says that it has passed it on. A proxy need not say so.
     pub(super) fn admits<B>(&self, peer: IpAddr, request: &Request<B>) -> bool {
-        if let Some(own) = &self.own_token {
-            return gate::has_token(request, own);
+        if let Some(token) = self.own_token.as_ref().or(self.token.as_ref()) {
+            return gate::has_token(request, token);
         }
-        if self.token.as_ref().is_some_and(|token| gate::has_token(request, token)) {
-            return true;
+        if self.has_tokens {
+            return false;
         }
         let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
         peer.to_canonical().is_loopback() && !is_forwarded && skillcue_http::is_loopback(request)
@@ -101,7 +103,10 @@ pub(super) fn metrics_answer(text: Result<String, std::fmt::Error>) -> HttpRespo
 
 /// Returns the answer to a request for metrics that may not have them.
 pub(super) fn metrics_refused() -> HttpResponse {
-    plain(StatusCode::FORBIDDEN, "Forbidden: metrics are for this machine, or need a token")
+    plain(
+        StatusCode::FORBIDDEN,
+        "Forbidden: metrics need their token or the server's. Without any token they are for this machine only.",
+    )
 }
 
 #[cfg(test)]
@@ -122,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_for_this_machine_or_for_a_token() {
+    fn metrics_are_for_a_token_or_without_tokens_for_this_machine() {
         let (here, there) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
         let host = ("host", "127.0.0.1:8808");
-        let open = MetricsAccess { own_token: None, token: None };
+        let open = MetricsAccess { own_token: None, token: None, has_tokens: false };
         assert!(open.admits(here, &request(&[host])));
         assert!(open.admits(here, &request(&[("host", "localhost")])));
         assert!(open.admits("::ffff:127.0.0.1".parse().unwrap(), &request(&[("host", "[::1]:1")])));
@@ -134,12 +139,17 @@ mod tests {
         assert!(!open.admits(here, &request(&[("host", "evil.example")])), "a name that was bound anew");
         assert!(!open.admits(here, &request(&[])));
 
-        let secured = MetricsAccess { own_token: None, token: Some(Digest::of("main")) };
+        let (main, own) = (Some(Digest::of("main")), Some(Digest::of("own")));
+        let secured = MetricsAccess { own_token: None, token: main, has_tokens: true };
         assert!(secured.admits(there, &request(&[("authorization", "Bearer main")])));
         assert!(!secured.admits(there, &request(&[("authorization", "Bearer other")])));
-        assert!(secured.admits(here, &request(&[host])));
+        assert!(!secured.admits(here, &request(&[host])), "it may come from a proxy on this machine");
 
-        let own = MetricsAccess { own_token: Some(Digest::of("own")), token: Some(Digest::of("main")) };
+        let of_views = MetricsAccess { own_token: None, token: None, has_tokens: true };
+        assert!(!of_views.admits(here, &request(&[host])));
+        assert!(!of_views.admits(here, &request(&[host, ("authorization", "Bearer main")])));
+
+        let own = MetricsAccess { own_token: own, token: main, has_tokens: true };
         assert!(own.admits(there, &request(&[("authorization", "Bearer own")])));
         assert!(!own.admits(there, &request(&[("authorization", "Bearer main")])));
         assert!(!own.admits(here, &request(&[host])), "then only that token counts");

@@ -78,7 +78,7 @@ impl SkillServer {
         };
         // A store that is slow must not keep others from files on this machine.
         let read = if is_remote {
-            let _turn = self.turn(&self.shared.remote_callers).await;
+            let _turn = self.turn(&self.shared.work.remote_callers).await;
             self.unbounded(work).await?
         } else {
             self.blocking(work).await?

@@ -2,8 +2,8 @@
 
 use skillcue_base::lock;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use rmcp::model::SubscriptionFilter;
 use skillcue::{Catalog, Changes};
@@ -15,15 +15,10 @@ use super::logging::{DEFAULT_RANK, LogLine};
 use super::texts::SentTexts;
 use super::uris;
 use super::view::{is_prompt, is_served};
-
-/// How many URIs one client may watch, over all its streams.
-pub(super) const MAX_WATCHED: usize = 1_000;
-
-/// The length of the longest URI that is watched, in bytes.
-pub(super) const MAX_URI: usize = 4 << 10;
+use super::watched::{MAX_WATCHED, WatchRefusal, WatchedUris, shorten};
 
 /// How many subscription streams one client may have open.
-pub(super) const MAX_STREAMS: usize = 64;
+const MAX_STREAMS: usize = 64;
 
 /// How many log lines wait for a client that does not read them; the oldest go first.
 const MAX_LINES: usize = 64;
@@ -110,7 +105,7 @@ pub(super) struct Outbox {
     tools: bool,
     prompts: bool,
     resources: bool,
-    watched: Mutex<HashSet<String>>,
+    watched: WatchedUris,
     /// Log lines below this level are not sent to it.
     level: AtomicU8,
     pending: Mutex<PendingNotices>,
@@ -119,7 +114,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn new(id: u64, of: (u64, Arc<LoadedSkills>), lists: [bool; 3], watched: HashSet<String>, level: u8) -> Outbox {
+    fn new(id: u64, of: (u64, Arc<LoadedSkills>), lists: [bool; 3], watched: WatchedUris, level: u8) -> Outbox {
         let (session, loaded) = of;
         let [tools, prompts, resources] = lists;
         Outbox {
@@ -129,7 +124,7 @@ impl Outbox {
             tools,
             prompts,
             resources,
-            watched: Mutex::new(watched),
+            watched,
             level: AtomicU8::new(level),
             pending: Mutex::default(),
             wake: Notify::new(),
@@ -137,18 +132,13 @@ impl Outbox {
         }
     }
 
-    /// Watches a URI. `false` if there is no room for more, or it is too long.
-    pub(super) fn watch(&self, uri: String) -> bool {
-        let mut watched = lock(&self.watched);
-        let has_room = uri.len() <= MAX_URI && (watched.len() < MAX_WATCHED || watched.contains(&uri));
-        if has_room {
-            watched.insert(uri);
-        }
-        has_room
+    /// Watches a URI, if there is room for it.
+    pub(super) fn watch(&self, uri: String) -> Result<(), WatchRefusal> {
+        self.watched.insert(uri)
     }
 
     pub(super) fn forget(&self, uri: &str) {
-        lock(&self.watched).remove(uri);
+        self.watched.remove(uri);
     }
 
     pub(super) fn set_level(&self, rank: u8) {
@@ -176,11 +166,8 @@ impl Outbox {
         pending.prompts |= self.prompts && notice.prompts;
         pending.tools |= self.tools && lock(&self.loaded).iter().any(|name| notice.skills.contains(name));
         pending.resources |= self.resources && notice.resources;
-        for uri in lock(&self.watched).iter() {
-            if uris::parse(uri).is_ok_and(|parts| parts.is_below(&notice.paths)) {
-                pending.updated.insert(uri.clone());
-            }
-        }
+        let is_changed = |uri: &str| uris::parse(uri).is_ok_and(|parts| parts.is_below(&notice.paths));
+        pending.updated.extend(self.watched.matching(is_changed));
         if !pending.is_empty() {
             drop(pending);
             self.wake.notify_one();
@@ -206,14 +193,27 @@ impl Outbox {
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
     outboxes: Mutex<HashMap<u64, Arc<Outbox>>>,
-    last_id: AtomicU64,
+    /// The length of all URIs that are watched.
+    watched_bytes: Arc<AtomicUsize>,
 }
 
-impl Subscribers {
-    fn next_id(&self) -> u64 {
-        self.last_id.fetch_add(1, Ordering::Relaxed)
-    }
+/// Returns an id that no other session or stream of this process has, whatever its view.
+fn next_id() -> u64 {
+    static LAST_ID: AtomicU64 = AtomicU64::new(0);
+    LAST_ID.fetch_add(1, Ordering::Relaxed)
+}
 
+/// The part of session labels that tells this process apart from others, on other machines and at other times, too: ids of
+/// processes are used again, and are few in containers.
+static PROCESS_ID: LazyLock<String> = LazyLock::new(|| {
+    let mut random = [0; 8];
+    match getrandom::fill(&mut random) {
+        Ok(()) => format!("{:016x}", u64::from_le_bytes(random)),
+        Err(_) => std::process::id().to_string(),
+    }
+});
+
+impl Subscribers {
     /// Queues a notice for every subscriber, without waiting. Returns how many older log lines were dropped for it.
     pub(super) fn announce(&self, notice: &ChangeNotice) -> u64 {
         let mut dropped = 0;
@@ -228,7 +228,7 @@ impl Subscribers {
     fn load_of(&self, session: u64) -> (usize, usize) {
         let outboxes = lock(&self.outboxes);
         let streams = outboxes.values().filter(|outbox| outbox.session == session && outbox.id != session);
-        streams.fold((0, 0), |(uris, streams), outbox| (uris + lock(&outbox.watched).len(), streams + 1))
+        streams.fold((0, 0), |(uris, streams), outbox| (uris + outbox.watched.len(), streams + 1))
     }
 
     /// Notifies one session that its tools have changed.
@@ -258,8 +258,9 @@ pub(super) struct ClientSession {
 
 impl ClientSession {
     pub(super) fn new(subscribers: Arc<Subscribers>, is_lasting: bool) -> ClientSession {
-        let id = subscribers.next_id();
-        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), DEFAULT_RANK);
+        let id = next_id();
+        let watched = WatchedUris::counted_in(&subscribers.watched_bytes);
+        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], watched, DEFAULT_RANK);
         ClientSession {
             backlog: Arc::default(),
             outbox: Arc::new(outbox),
@@ -319,9 +320,9 @@ impl ClientSession {
         loaded.len() < before
     }
 
-    /// Returns a label that tells this session apart from the others of this process.
+    /// Returns a label that tells this session apart from all others, of other views and other processes, too.
     pub(super) fn label(&self) -> String {
-        format!("mcp-{}-{}", std::process::id(), self.outbox.session)
+        format!("mcp-{}-{}", *PROCESS_ID, self.outbox.session)
     }
 
     pub(super) fn tools_changed(&self) {
@@ -333,17 +334,16 @@ impl ClientSession {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
             let (watched, _) = self.subscribers.load_of(self.outbox.session);
-            uris.retain(|uri| uri.len() <= MAX_URI);
-            uris.truncate(MAX_WATCHED.saturating_sub(watched));
+            shorten(uris, MAX_WATCHED.saturating_sub(watched));
         }
         accepted
     }
 
-    /// Subscribes a stream of the client to notifications. `None`, if it has too many streams.
-    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Option<NoticeStream> {
+    /// Subscribes a stream of the client to notifications, unless there are too many.
+    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Result<NoticeStream, ListenRefusal> {
         let (_, streams) = self.subscribers.load_of(self.outbox.session);
         if streams >= MAX_STREAMS {
-            return None;
+            return Err(ListenRefusal::Streams);
         }
         let wants = |wish: Option<bool>| wish == Some(true);
         let lists = [
@@ -351,13 +351,16 @@ impl ClientSession {
             wants(accepted.prompts_list_changed),
             wants(accepted.resources_list_changed),
         ];
-        let watched = accepted.resource_subscriptions.iter().flatten().take(MAX_WATCHED).cloned().collect();
-        let id = self.subscribers.next_id();
+        let watched = WatchedUris::counted_in(&self.subscribers.watched_bytes);
+        for uri in accepted.resource_subscriptions.iter().flatten() {
+            watched.insert(uri.clone())?;
+        }
+        let id = next_id();
         // Log lines are not sent on such a stream.
         let outbox =
             Arc::new(Outbox::new(id, (self.outbox.session, Arc::clone(&self.outbox.loaded)), lists, watched, u8::MAX));
         lock(&self.subscribers.outboxes).insert(id, Arc::clone(&outbox));
-        Some(NoticeStream { outbox, subscribers: Arc::downgrade(&self.subscribers) })
+        Ok(NoticeStream { outbox, subscribers: Arc::downgrade(&self.subscribers) })
     }
 }
 
@@ -367,6 +370,15 @@ impl Drop for ClientSession {
         self.outbox.is_closed.store(true, Ordering::Release);
         self.outbox.wake.notify_one();
     }
+}
+
+/// The reason why a stream of notifications is not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ListenRefusal {
+    #[error("more than {MAX_STREAMS} streams")]
+    Streams,
+    #[error(transparent)]
+    Watched(#[from] WatchRefusal),
 }
 
 /// A subscription to notifications, until it is dropped.
@@ -415,8 +427,8 @@ mod tests {
         let subscribers = Arc::new(Subscribers::default());
         let session = ClientSession::new(Arc::clone(&subscribers), false);
         assert!(session.join());
-        assert!(session.outbox().watch("skill://pdf/SKILL.md".to_owned()));
-        assert!(session.outbox().watch("skill://csv/SKILL.md".to_owned()));
+        session.outbox().watch("skill://pdf/SKILL.md".to_owned()).unwrap();
+        session.outbox().watch("skill://csv/SKILL.md".to_owned()).unwrap();
         for _ in 0..1_000 {
             subscribers.announce(&ChangeNotice {
                 resources: true,
@@ -444,5 +456,17 @@ mod tests {
         assert!(!session.outbox().next().await.unwrap().tools);
         subscribers.announce(&changed("pdf"));
         assert!(session.outbox().next().await.unwrap().tools);
+    }
+
+    #[test]
+    fn labels_of_sessions_differ_between_views() {
+        let labels: HashSet<String> = (0..3)
+            .flat_map(|_| {
+                let view = Arc::new(Subscribers::default());
+                [0, 1].map(|_| ClientSession::new(Arc::clone(&view), true).label())
+            })
+            .collect();
+        assert_eq!(labels.len(), 6);
+        assert!(labels.iter().all(|label| label.starts_with("mcp-")), "{labels:?}");
     }
 }

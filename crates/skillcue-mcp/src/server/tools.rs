@@ -138,15 +138,23 @@ impl SkillServer {
     ) -> Result<CallToolResult, ErrorData> {
         let name = request.name.clone();
         let call = Call::new(request.name, request.arguments.unwrap_or_default());
-        let turns = if !skillcue::tools::built_in_names().any(|own| own == name) {
-            &self.shared.skill_callers
+        let is_of_skill = !skillcue::tools::built_in_names().any(|own| own == name);
+        let turns = if is_of_skill {
+            &self.shared.work.skill_callers
         } else if self.is_remote(&call) {
-            &self.shared.remote_callers
+            &self.shared.work.remote_callers
         } else {
-            &self.shared.callers
+            &self.shared.work.callers
         };
-        let _turn = tokio::select! {
-            turn = self.turn(turns) => turn,
+        let turns = async {
+            let turn = self.turn(turns).await;
+            // The view's own permit comes first: while its calls wait for it, they take none from other views.
+            let all = &self.shared.work.all_skill_callers;
+            // The semaphore is never closed; if it were, nothing would have to wait any more.
+            (turn, if is_of_skill { all.acquire().await.ok() } else { None })
+        };
+        let _turns = tokio::select! {
+            turns = turns => turns,
             // The client does not wait for the answer any more.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
         };

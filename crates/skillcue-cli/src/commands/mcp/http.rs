@@ -7,6 +7,7 @@ use std::time::Duration;
 use skillcue_base::os_message;
 use skillcue_mcp::server::{HandleKeys, HttpOptions};
 
+use super::views::OpenSkills;
 use crate::error::CliError;
 use crate::turn::read_text;
 
@@ -52,7 +53,7 @@ pub(super) struct HttpArgs {
 
 impl HttpArgs {
     /// Returns the options of the server; none if it is to serve over stdio.
-    pub(super) fn options(&self) -> Result<Option<HttpOptions>, CliError> {
+    pub(super) fn options(&self, open: &OpenSkills) -> Result<Option<HttpOptions>, CliError> {
         let Some(http) = &self.http else { return Ok(None) };
         let args = self;
 
@@ -61,11 +62,7 @@ impl HttpArgs {
         let mut allowed_hosts = args.allow_host.clone();
         if !listen.ip().to_canonical().is_loopback() {
             if token.is_none() && !args.no_token {
-                return Err(CliError::usage(
-                    "usage",
-                    format!("{listen} can be reached from elsewhere, and no token is set"),
-                )
-                .help("set one with --token-env or --token-file, or use --no-token"));
+                open.check(listen)?;
             }
             if !listen.ip().is_unspecified() {
                 allowed_hosts.push(match listen.ip() {
@@ -83,6 +80,11 @@ impl HttpArgs {
         options.drain_delay = Duration::from_secs(self.drain_delay);
         options.drain_timeout = Duration::from_secs(self.drain_timeout);
         Ok(Some(options))
+    }
+
+    /// Returns whether the options allow clients without a token.
+    pub(super) fn is_without_token(&self) -> bool {
+        self.no_token
     }
 
     /// Returns the variable that clients take the token from.

@@ -18,7 +18,8 @@ pub(crate) struct ConfigSnippet {
     pub(crate) rules: Option<Vec<String>>,
 }
 
-pub(crate) fn snippet(client: Client, reach: &ServerReach) -> ConfigSnippet {
+/// Returns what connects a client. `words` are further arguments of the program that it starts.
+pub(crate) fn snippet(client: Client, reach: &ServerReach, words: &[&str]) -> ConfigSnippet {
     let is_program = matches!(reach, ServerReach::Program(_));
     let (file, also) = match client {
         Client::Claude if !is_program => ("~/.claude.json (Claude Code)", Some(".mcp.json in the project")),
@@ -40,13 +41,28 @@ pub(crate) fn snippet(client: Client, reach: &ServerReach) -> ConfigSnippet {
         }
         Client::Zed => ("~/.config/zed/settings.json", Some(".zed/settings.json in the project")),
     };
+    let format = if client == Client::Codex { "toml" } else { "json" };
     ConfigSnippet {
         file,
         also,
-        format: if client == Client::Codex { "toml" } else { "json" },
-        text: server_snippet(client, reach),
+        format,
+        text: with_words(server_snippet(client, reach), format, words),
         rules: (client == Client::Claude).then(allow_rules),
     }
+}
+
+/// Adds arguments to the program that a configuration starts: after `mcp`, which is its last word.
+fn with_words(text: String, format: &str, words: &[&str]) -> String {
+    // Such a list reads the same in JSON and in TOML, but JSON has each word on a line of its own.
+    let last = "\"mcp\"";
+    let Some(at) = text.rfind(last).filter(|_| !words.is_empty()) else { return text };
+    let (before, after) = text.split_at(at + last.len());
+    let indent = before.rsplit('\n').next().unwrap_or_default();
+    let indent = &indent[..indent.len() - indent.trim_start().len()];
+    let separator = if format == "toml" { ", ".to_owned() } else { format!(",\n{indent}") };
+    let words: Vec<String> = words.iter().map(|word| format!("{separator}{}", serde_json::json!(word))).collect();
+    let words = words.concat();
+    format!("{before}{words}{after}")
 }
 
 #[cfg(test)]
@@ -57,7 +73,7 @@ mod tests {
     use super::*;
 
     fn all(reach: &ServerReach) -> Vec<(Client, ConfigSnippet)> {
-        Client::ALL.into_iter().map(|client| (client, snippet(client, reach))).collect()
+        Client::ALL.into_iter().map(|client| (client, snippet(client, reach, &[]))).collect()
     }
 
     #[test]
@@ -77,6 +93,27 @@ mod tests {
             }
             assert_eq!(server["command"], json!(program), "{client:?}");
             assert_eq!(server["args"], json!(["--skills-dir", "/a b", "mcp"]), "{client:?}");
+        }
+    }
+
+    #[test]
+    fn further_arguments_come_last() {
+        // A directory may be called like the command.
+        let launch = Launch::new("skillcue").with_options(vec!["--skills-dir".into(), "mcp".into()]);
+        let reach = ServerReach::Program(launch);
+        for client in Client::ALL {
+            let snippet = snippet(client, &reach, &["--view", "sales"]);
+            let document: Value = match snippet.format {
+                "toml" => toml::from_str(&snippet.text).unwrap(),
+                _ => serde_json::from_str(&snippet.text).unwrap(),
+            };
+            let server = &document.as_object().unwrap().values().next().unwrap()["skillcue"];
+            let words = if client == Client::Opencode { &server["command"] } else { &server["args"] };
+            let words = words.as_array().unwrap();
+            assert_eq!(words[words.len() - 5..], ["--skills-dir", "mcp", "mcp", "--view", "sales"], "{client:?}");
+            if snippet.format == "json" {
+                assert_eq!(snippet.text, serde_json::to_string_pretty(&document).unwrap() + "\n");
+            }
         }
     }
 
