@@ -66,6 +66,8 @@ export async function emptyStates({ browser, check, work }) {
         const text = await page.locator("main").textContent();
         assert.ok(text.includes(words), `${view}: ${text}`);
         await axe(page, `the empty ${view}`);
+        const icons = await page.evaluate(() => [...document.querySelectorAll(".empty .command .icon")].map((one) => one.getBoundingClientRect().width));
+        assert.ok(icons.every((width) => width < 24), `buttons of ${view} are ${icons} pixels wide`);
       }
       assert.deepEqual(wrong, []);
       await context.close();

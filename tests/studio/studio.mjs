@@ -7,12 +7,14 @@ import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { axe, launch, noOverflow, rest, run, settled, studio, watchedPage, work } from "./browser.mjs";
-import { addressesAreFollowed, answersStayInOrder, nothingJumps } from "./typing.mjs";
+import { addressesAreFollowed, addressesAreLimited, answersStayInOrder, nothingJumps } from "./typing.mjs";
 import { emptyStates, recordsArrive, takenBack } from "./records.mjs";
 import { strangersAreRefused } from "./strangers.mjs";
+import { draftsStay, unknownSkillLeadsOn } from "./drafts.mjs";
+import { LONG_MESSAGE, matrixIsCounted, messagesOpen } from "./evals.mjs";
 import { keyboardTasks, regressionsFirst, trustIsShown } from "./tasks.mjs";
 
-const [labelled, messages, ...trees] = rest;
+const [labelled, labels, ...trees] = rest;
 /** How many skills every view is opened on, at least. */
 const LEAST_SKILLS = 500;
 const MESSAGE = "can you fill out this visa application for me? my passport details are in passport.json, the form is ds160_draft.pdf";
@@ -76,6 +78,9 @@ trace(home);
 // A copy, because one of them is edited.
 const own = join(work, "labelled");
 cpSync(labelled, own, { recursive: true });
+// With a message that is longer than an address may be.
+const messages = join(work, "messages.jsonl");
+writeFileSync(messages, `${readFileSync(labels, "utf8")}${JSON.stringify({ query: LONG_MESSAGE, relevant: ["pdf-forms"] })}\n`);
 const dirs = [own, hostile, ...trees].flatMap((dir) => ["--skills-dir", dir]);
 const base = ["--isolated", ...dirs];
 const at = { cwd: project, home };
@@ -120,7 +125,7 @@ try {
     assert.deepEqual(await names(0), expected);
     const figure = await page.locator(".figure").nth(1).locator(".value").textContent();
     assert.equal(figure, `${new Intl.NumberFormat("en").format(shown.tokens.turn)} tokens`);
-    assert.ok(page.url().includes("#/message?m="), "the address is that of the message");
+    await page.waitForFunction(() => location.hash.startsWith("#/message?m="), null, { timeout: 5000 });
     await page.click("text=Compare with a second configuration");
     await settled(page);
     assert.equal(await page.locator(".column").count(), 2);
@@ -326,6 +331,10 @@ try {
   const rig = { page, context, browser, server, check, clean, wrong, at, base, own, work, shots, messages, project, home };
   await answersStayInOrder(rig);
   await addressesAreFollowed(rig);
+  await addressesAreLimited(rig);
+  await draftsStay(rig);
+  await unknownSkillLeadsOn(rig);
+  await matrixIsCounted(rig);
   await nothingJumps(rig);
   await recordsArrive(rig);
   await takenBack(rig);
@@ -378,6 +387,14 @@ try {
     await exported.goto(`${address}#/evals`);
     await exported.waitForSelector("#figures");
     await figures(exported, now);
+    await messagesOpen(exported, address);
+    assert.ok(await exported.evaluate(() => document.querySelector(".box textarea").readOnly), "nothing can be typed");
+    assert.ok((await exported.locator("#exported-note").textContent()).includes("skillcue studio"), "and it says why");
+    const where = (await exported.locator(".where").textContent()).trim();
+    assert.ok(/^[\d,]+ skills · exported$/.test(where), where);
+    await exported.screenshot({ path: join(shots, "exported-why.png") });
+    await exported.goto(`${address}#/evals`);
+    await exported.waitForSelector("#figures");
     await exported.screenshot({ path: join(shots, "exported.png") });
     assert.equal(await exported.evaluate(() => window.pwned), undefined);
     await exported.close();

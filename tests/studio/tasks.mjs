@@ -22,10 +22,11 @@ export async function regressionsFirst({ page, server, check, clean, at, base, m
     assert.ok(/^[1-9][\d,]* messages? got worse$/.test(titles[0]), titles.join("; "));
     const order = await page.evaluate(() => {
       const worse = [...document.querySelectorAll("h3")].find((one) => one.textContent.includes("got worse"));
-      const after = [...document.querySelectorAll("h2")].find((one) => one.textContent === "Threshold");
-      return Boolean(worse.compareDocumentPosition(after) & Node.DOCUMENT_POSITION_FOLLOWING);
+      const threshold = [...document.querySelectorAll("h2")].find((one) => one.textContent === "Threshold");
+      const others = [threshold, document.getElementById("figures"), ...document.querySelectorAll("main .chart")];
+      return others.every((after) => worse.compareDocumentPosition(after) & Node.DOCUMENT_POSITION_FOLLOWING);
     });
-    assert.ok(order, "before the threshold and the table of messages");
+    assert.ok(order, "before the figures, every chart, the threshold and the table of messages");
     await page.locator("h3:has-text('got worse')").scrollIntoViewIfNeeded();
     await page.screenshot({ path: join(shots, "regressions.png") });
     clean("regressions");

@@ -69,7 +69,7 @@ export async function addressesAreFollowed({ page, server, check, clean }) {
     await page.click("nav a[href='#/why']");
     await page.waitForSelector(".lit");
     assert.equal(await page.inputValue("textarea"), "chart the csv", "the message goes along");
-    assert.ok(page.url().includes("#/why?m=chart"), page.url());
+    await page.waitForFunction(() => location.hash.startsWith("#/why?m=chart"), null, { timeout: 5000 });
     await page.click("nav a[href='#/why']");
     await page.waitForFunction(() => location.hash.includes("m=chart"), null, { timeout: 5000 });
     await go("#/budget?window=16000");
@@ -100,6 +100,57 @@ export async function addressesAreFollowed({ page, server, check, clean }) {
     await page.waitForSelector("aside .failure");
     await settled(page);
     wrongStatus(clean);
+  });
+}
+
+/** Browsers limit how often a page changes its address; Firefox allows 200 times in ten seconds, and throws after that. */
+export async function addressesAreLimited({ context, server, check }) {
+  await check("fast typing does not use up the changes of an address", async () => {
+    const page = await context.newPage();
+    const faults = [];
+    page.on("pageerror", (error) => faults.push(error.message));
+    await page.addInitScript(() => {
+      const replace = history.replaceState.bind(history);
+      window.addressChanges = 0;
+      window.isAddressClosed = false;
+      history.replaceState = (...values) => {
+        window.addressChanges += 1;
+        if (window.isAddressClosed || window.addressChanges > 200) throw new DOMException("The operation is insecure.", "SecurityError");
+        return replace(...values);
+      };
+    });
+    const type = (text) => page.evaluate(async (letters) => {
+      const box = document.querySelector("textarea");
+      for (const letter of letters) {
+        box.value += letter;
+        box.dispatchEvent(new Event("input", { bubbles: true }));
+        await new Promise((shown) => requestAnimationFrame(shown));
+      }
+    }, text);
+    await page.goto(`${server.origin}/#/message?m=`);
+    await settled(page);
+    await type("fill in the visa form, ".repeat(14));
+    const changes = await page.evaluate(() => window.addressChanges);
+    assert.ok(changes <= 40, `${changes} changes of the address for 322 letters`);
+    await page.waitForFunction(() => decodeURIComponent(location.hash).endsWith(document.querySelector("textarea").value), null, { timeout: 5000 });
+    // What waits is written before a link is followed.
+    await type("now");
+    const message = await page.inputValue("textarea");
+    await page.evaluate(() => document.querySelector("nav a[href='#/catalog']").click());
+    await page.waitForSelector("main .table");
+    await page.goBack();
+    await page.waitForSelector("textarea");
+    assert.equal(await page.inputValue("textarea"), message);
+    assert.ok(decodeURIComponent(page.url()).endsWith(message), page.url());
+    // A browser that refuses takes nothing but the address.
+    await page.evaluate(() => { window.isAddressClosed = true; });
+    await type(", and once more, and again");
+    await page.waitForTimeout(1500);
+    await settled(page);
+    assert.equal(await page.locator("main .failure").count(), 0);
+    assert.ok((await page.inputValue("textarea")).endsWith("again"));
+    assert.deepEqual(faults, []);
+    await page.close();
   });
 }
 

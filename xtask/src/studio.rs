@@ -183,3 +183,22 @@ fn library_dirs(dir: &Path) -> BTreeSet<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A picture that no page shows is drawn, kept and downloaded in vain.
+    #[test]
+    fn every_picture_is_shown_and_drawn() {
+        let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+        let pages = read("README.md") + &read("docs/guides/studio.md");
+        let script = read("tests/studio/pictures.mjs");
+        for entry in std::fs::read_dir(root().join("docs/pictures")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(pages.contains(&format!("pictures/{name}")), "{name} is shown nowhere");
+            let view = name.trim_start_matches("studio-").trim_end_matches(".png");
+            assert!(script.contains(&format!("[\"{view}\"")), "{name} is not drawn");
+        }
+    }
+}

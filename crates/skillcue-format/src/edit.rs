@@ -50,30 +50,32 @@ impl MatchingEdit {
             return Err(EditError("its front matter cannot be read"));
         };
         let yaml = std::str::from_utf8(&bytes[parsed.yaml.clone()]).map_err(|_| EditError("it is not UTF-8"))?;
-        let mut changes: Vec<(Range<usize>, String)> = Vec::new();
-        if let Some(description) = self.description.as_deref().filter(|text| *text != manifest.description()) {
-            let node = raw.get("description").ok_or(EditError("it has no description of its own"))?;
-            changes.push(replaced(yaml, node, description));
-        }
         let has = |word: &String| manifest.triggers().keywords.iter().any(|own| own.eq_ignore_ascii_case(word));
         let new: Vec<String> = self.keywords.iter().filter(|word| !has(word)).cloned().collect();
+        let mut changes: Vec<TextChange> = Vec::new();
         if !new.is_empty() {
             changes.push(with_keywords(yaml, raw, &new)?);
         }
-        changes.sort_by_key(|(range, _)| range.start);
-        let mut out = bytes[..parsed.yaml.start].to_vec();
-        let mut at = 0;
-        for (range, text) in &changes {
-            out.extend_from_slice(&yaml.as_bytes()[at..range.start]);
-            // Line ends are those of the file.
-            let text = if yaml.contains("\r\n") { text.replace('\n', "\r\n") } else { text.clone() };
-            out.extend_from_slice(text.as_bytes());
-            at = range.end;
+        let attempt = |description: Option<TextChange>| {
+            let mut changes = changes.clone();
+            changes.extend(description);
+            changes.sort_by_key(|(range, _)| range.start);
+            let yaml = changed(yaml, &changes);
+            let out = [&bytes[..parsed.yaml.start], yaml.as_bytes(), &bytes[parsed.yaml.end..]].concat();
+            self.check(bytes, manifest, &new, &out).map(|()| out)
+        };
+        let Some(description) = self.description.as_deref().filter(|text| *text != manifest.description()) else {
+            return attempt(None);
+        };
+        let mut last = EditError("it has no description of its own");
+        // The first that reads back as the text: as the file has it now, or else in quotes, which take everything.
+        for change in replacements(yaml, raw, description) {
+            match attempt(Some(change)) {
+                Ok(out) => return Ok(out),
+                Err(error) => last = error,
+            }
         }
-        out.extend_from_slice(&yaml.as_bytes()[at..]);
-        out.extend_from_slice(&bytes[parsed.yaml.end..]);
-        self.check(bytes, manifest, &new, &out)?;
-        Ok(out)
+        Err(last)
     }
 
     /// Checks that the result says what was asked for, and nothing else has changed.
@@ -82,9 +84,14 @@ impl MatchingEdit {
         let after = Parsed::thorough(bytes, FileKind::Markdown);
         let Some(manifest) = after.manifest.as_ref().filter(|_| after.edits.is_empty()) else { return Err(failed) };
         let before_body = Parsed::of(old, FileKind::Markdown).body;
-        let asked = self.description.as_deref().unwrap_or_else(|| before.description());
-        // A new text is written on one line: of white space, only that it is there counts.
-        let is_description = manifest.description().split_whitespace().eq(asked.split_whitespace());
+        let text = after.raw.as_ref().and_then(|raw| raw.get("description")).and_then(Node::as_str);
+        // The header of a block says whether a line end follows its last line, which is no part of the text.
+        let is_same =
+            |asked: &str| text.is_some_and(|text| text.trim_end_matches('\n') == asked.trim_end_matches('\n'));
+        let is_description = match &self.description {
+            Some(asked) if asked != before.description() => is_same(asked),
+            _ => manifest.description() == before.description(),
+        };
         let keywords = before.triggers().keywords.iter().map(AsRef::as_ref).chain(new.iter().map(String::as_str));
         let is_keywords = manifest.triggers().keywords.iter().map(AsRef::as_ref).eq(keywords);
         let others = |bytes: &[u8]| {
@@ -101,24 +108,120 @@ impl MatchingEdit {
     }
 }
 
-/// Returns the change of a value to a text on one line.
-fn replaced(yaml: &str, node: &Node<'_>, text: &str) -> (Range<usize>, String) {
-    let mut range = node.span.range();
+/// The least width, in characters, at which lines are broken: an old text of short lines says little about a new one.
+const MIN_WIDTH: usize = 60;
+
+/// A range of the front matter, and the text that takes its place.
+type TextChange = (Range<usize>, String);
+
+/// Returns the front matter with changes, which are in the order of their places. Line ends are those of the file.
+fn changed(yaml: &str, changes: &[TextChange]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for (range, text) in changes {
+        out.push_str(&yaml[at..range.start]);
+        out.push_str(&if yaml.contains("\r\n") { text.replace('\n', "\r\n") } else { text.clone() });
+        at = range.end;
+    }
+    out.push_str(&yaml[at..]);
+    out
+}
+
+/// Returns the ways to write another description, the one most like the file's first: a block stays a block, and a text
+/// over several lines is broken where the old one was. Not every text can be written in every way.
+fn replacements(yaml: &str, raw: &Node<'_>, text: &str) -> Vec<TextChange> {
+    let Some((key, node)) = raw.entries().iter().find(|(key, _)| key.as_str() == Some("description")) else {
+        return Vec::new();
+    };
+    let (key_end, mut range) = (key.span.range().end, node.span.range());
     // The line end of a text of several lines may or may not be a part of it.
-    while range.end > range.start && yaml.as_bytes()[range.end - 1].is_ascii_whitespace() {
-        range.end -= 1;
+    range.end = range.start + yaml[range.clone()].trim_end().len();
+    let old = &yaml[range.clone()];
+    let lines = |indent: &str, lines: &[String]| {
+        let line = |line: &String| if line.is_empty() { String::new() } else { format!("{indent}{line}") };
+        lines.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    let longest = old.lines().map(|line| line.trim().chars().count()).max();
+    let width = longest.filter(|_| old.contains('\n')).map(|longest| longest.max(MIN_WIDTH));
+    let header = yaml[key_end..range.start].split('\n').next().unwrap_or_default();
+    let is_block_mark = |word: &&str| word.starts_with(['|', '>']);
+    let mark = header.split_whitespace().take_while(|word| !word.starts_with('#')).find(is_block_mark);
+    if let Some(mark) = mark {
+        let line = yaml[..range.start].rfind('\n').map_or(0, |at| at + 1);
+        let indent = &yaml[line..range.start];
+        let first = key_end + header.len() + 1;
+        let rest = &yaml[range.end..];
+        // Blanks at the end of the last line would be a part of the text.
+        let end = range.end + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let block = |text: &[String]| (first.min(range.start)..end, lines(indent, text));
+        let mut changes = if mark.starts_with('|') {
+            vec![block(&text.split('\n').map(str::to_owned).collect::<Vec<_>>())]
+        } else {
+            vec![block(&folded(text, width)), block(&folded(text, None))]
+        };
+        // Without a comment beside it, the header can go.
+        if header.trim_end().ends_with(mark) {
+            let at = key_end + header.find(mark).unwrap_or_default();
+            changes.push((at..range.end, write::quote(text)));
+        }
+        return changes;
     }
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Below the header of a block, `>-` or `|`, a text is written as it is.
-    let before = yaml[..range.start].trim_end().rsplit([' ', '\n']).next().unwrap_or_default();
-    if before.starts_with(['>', '|']) {
-        return (range, text);
+    let mut changes = Vec::new();
+    if !old.starts_with(['"', '\'']) && width.is_some() {
+        let following = old.lines().skip(1).find(|line| !line.trim().is_empty()).unwrap_or("  ");
+        let indent = &following[..following.len() - following.trim_start().len()];
+        let plain = lines(indent, &folded(text, width));
+        if plain.contains('\n') {
+            changes.push((range.clone(), plain.trim_start().to_owned()));
+        }
     }
-    (range, write::scalar(&text, false))
+    changes.push((range, write::scalar(text, false)));
+    changes
+}
+
+/// Returns the lines of a text in the form in which YAML joins lines with blanks: a line end of the text is an empty line
+/// more. Lines are broken at `width` characters, if there is one.
+fn folded(text: &str, width: Option<usize>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    // Lines that begin with blanks are not joined with others.
+    let joins = |line: &str| !line.is_empty() && !line.starts_with([' ', '\t']);
+    let mut before: Option<&str> = None;
+    for line in text.split('\n') {
+        if line.is_empty() {
+            lines.push(String::new());
+            continue;
+        }
+        if before.is_some_and(joins) && joins(line) {
+            lines.push(String::new());
+        }
+        before = Some(line);
+        match width.filter(|_| joins(line)) {
+            Some(width) => lines.extend(wrapped(line, width)),
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Breaks a line at single blanks, so that joining the parts with a blank gives the line again.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        let is_fitting = |last: &String| last.chars().count() + 1 + word.chars().count() <= width;
+        match lines.last_mut() {
+            // Beside another blank, this one is no place to break.
+            Some(last) if word.is_empty() || last.ends_with(' ') || is_fitting(last) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Returns the change that adds keywords.
-fn with_keywords(yaml: &str, raw: &Node<'_>, new: &[String]) -> Result<(Range<usize>, String), EditError> {
+fn with_keywords(yaml: &str, raw: &Node<'_>, new: &[String]) -> Result<TextChange, EditError> {
     // A block: the strict form of YAML, which every reader takes, has no brackets.
     let list = |indent: &str| {
         new.iter().flat_map(|word| ["\n", indent, "  - ", &item(word)].map(str::to_owned)).collect::<String>()
@@ -151,7 +254,7 @@ fn with_keywords(yaml: &str, raw: &Node<'_>, new: &[String]) -> Result<(Range<us
 }
 
 /// Returns the change that adds items to a list.
-fn added(yaml: &str, list: &Node<'_>, new: &[String]) -> Result<(Range<usize>, String), EditError> {
+fn added(yaml: &str, list: &Node<'_>, new: &[String]) -> Result<TextChange, EditError> {
     let refused = EditError("its keywords are written in a way that cannot be edited");
     let Some(last) = list.items().last() else { return Err(refused) };
     let end = last.span.range().end;
@@ -208,11 +311,63 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_several_lines_can_be_extended() {
-        for style in ["description: |\n  Old.\n  Triggers: a, b.\n", "description: \"Old.\\nTriggers: a, b.\\n\"\n"] {
-            let file = format!("---\nname: pdf\n{style}license: MIT\n---\nBody\n");
-            let new = edited(&file, Some("Old.\nTriggers: a, b.\n More."), &["k"]).unwrap();
-            assert!(new.contains("Old. Triggers: a, b. More.") && new.contains("\nlicense: MIT\n"), "{new}");
+    fn a_text_of_several_lines_keeps_its_lines() {
+        let text = "Old.\nTriggers: a, b.\n\n- one\n- two\n More.";
+        for (style, new) in [
+            (
+                "description: |\n    Old.\n    Triggers: a.\n",
+                "description: |\n    Old.\n    Triggers: a, b.\n\n    - one\n    - two\n     More.\n",
+            ),
+            (
+                "description: |- # why\n\n  Old.  \n",
+                "description: |- # why\n  Old.\n  Triggers: a, b.\n\n  - one\n  - two\n   More.\n",
+            ),
+            ("description: \"Old.\"\n", "description: \"Old.\\nTriggers: a, b.\\n\\n- one\\n- two\\n More.\"\n"),
+            ("description: 'Old.'\n", "description: \"Old.\\nTriggers: a, b.\\n\\n- one\\n- two\\n More.\"\n"),
+        ] {
+            let file = |style: &str| format!("---\nname: pdf\n{style}license: MIT\n---\nBody\n");
+            assert_eq!(edited(&file(style), Some(text), &[]).unwrap(), file(new));
+        }
+    }
+
+    #[test]
+    fn a_folded_text_stays_folded_at_its_width() {
+        let long = "Reads the forms that are in a PDF, and fills in the fields that it finds there.";
+        let text = format!("{long}\nUse it when a form is there.");
+        let new = "Reads the forms that are in a PDF, and fills in the fields\n  that it finds there.\n\n  Use it when a form is there.\n";
+        for (style, new) in [
+            ("description: >-\n  Reads old\n  forms of PDF.\n", format!("description: >-\n  {new}")),
+            ("description: Reads old\n  forms of PDF.\n", format!("description: {new}")),
+        ] {
+            let file = |style: &str| format!("---\nname: pdf\n{style}license: MIT\n---\nBody\n");
+            assert_eq!(edited(&file(style), Some(&text), &[]).unwrap(), file(&new));
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever the text is: it is read back as it is, or the file is refused; every other byte stays.
+        #[test]
+        fn a_text_is_read_back_as_it_was_given(text in "[a-c#:'\"\\\\|>{}& \n\r\t—-]{1,60}", style in 0..7_usize, crlf in 0..2_usize) {
+            let styles = [
+                "description: Old text.", "description: \"Old: text.\"", "description: 'Old text.'   # a comment",
+                "description: >-\n  Old\n  text.", "description: |\n    Old\n\n    text.\n", "description: Old\n  text.",
+                "description: >+ # c\n\n  Old\n   text.\n\n",
+            ];
+            let file = format!("---\nname: pdf\n{}\nlicense:   MIT # as it is\n---\n\n# Body\n", styles[style]);
+            let file = if crlf == 1 { file.replace('\n', "\r\n") } else { file };
+            let text = text.trim();
+            if let Ok(new) = edited(&file, Some(text), &[]) {
+                let parsed = Parsed::of(new.as_bytes(), FileKind::Markdown);
+                let read = parsed.raw.as_ref().and_then(|raw| raw.get("description")).and_then(Node::as_str).unwrap();
+                proptest::prop_assert_eq!(read.trim_end_matches('\n'), text);
+                let line_end = if crlf == 1 { "\r\n" } else { "\n" };
+                let (start, end) = ("---\nname: pdf\n", "\nlicense:   MIT # as it is\n---\n\n# Body\n");
+                proptest::prop_assert!(new.starts_with(&start.replace('\n', line_end)));
+                proptest::prop_assert!(new.ends_with(&end.replace('\n', line_end)));
+            } else {
+                // Quotes take everything but nothing.
+                proptest::prop_assert!(text.is_empty() || styles[style].contains("# c"), "{:?} is refused", text);
+            }
         }
     }
 

@@ -57,7 +57,7 @@ function Page() {
   return html`<div class="page">
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); heading.current && heading.current.focus(); }}>To the content</a>
     <header><span class="brand"><svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M9 11.5h14M9 16h9M9 20.5h5" /><circle cx="22" cy="20.5" r="3.2" /></svg>Skillcue <span class="dim">studio</span></span>
-      <span class="where">${about.data && html`<span class="path">${about.data.project || ""}</span> <span class="dim">${count(about.data.skills, "skill")}${about.data.edit ? " · editing" : isExported ? " · exported" : " · read-only"}</span>`}</span>
+      <span class="where">${about.data && html`${about.data.project && about.data.project !== "." && html`<span class="path">${about.data.project}</span> `}<span class="dim">${count(about.data.skills, "skill")}${about.data.edit ? " · editing" : isExported ? " · exported" : " · read-only"}</span>`}</span>
       <span class="state" role="status">${isExported ? "" : changes.online ? html`<i class="dot good"></i><span class="dim">${changes.note ? `changed: ${changes.note}` : "watching"}</span>` : html`<i class="dot bad"></i>not connected`}</span>
       <${Theme} />
     </header>

@@ -45,8 +45,8 @@ export function BudgetView({ parameters, about, changes }) {
       <${Answer} of=${doctor} what="the lists of agents" lines=${8}>${(checkup) => html`<${Table} caption="lists of other agents" rows=${checkup.clients} initial=${{ key: "lost", down: true }} empty=${html`<${Empty} icon="budget" title="No agent is known here" />`} columns=${[
         { key: "client", title: "Agent", of: (list) => list.client, show: (list) => html`${list.client}<br /><span class="dim">${list.rule}${list.measured ? ` · measured with ${list.measured}` : " · not measured"}</span>` },
         { key: "read", title: "Skills it reads", number: true, of: (list) => list.read, show: (list) => html`${digits(list.read)}${list.unread.length > 0 && html`<br /><span class="dim">${digits(list.unread.length)} not in its folders</span>`}` },
-        { key: "needed", title: "Needed", number: true, of: (list) => list.needed, show: (list) => `${digits(list.needed)} ${list.unit}` },
-        { key: "budget", title: "Room", number: true, of: (list) => list.budget, show: (list) => (list.budget === null ? "no limit" : `${digits(list.budget)} ${list.unit}`) },
+        { key: "needed", title: "Needed", number: true, of: (list) => list.needed, copy: (list) => `${list.needed} ${list.unit}`, show: (list) => `${digits(list.needed)} ${list.unit}` },
+        { key: "budget", title: "Room", number: true, of: (list) => list.budget, copy: (list) => (list.budget === null ? "no limit" : `${list.budget} ${list.unit}`), show: (list) => (list.budget === null ? "no limit" : `${digits(list.budget)} ${list.unit}`) },
         { key: "lost", title: "Lost", number: true, of: (list) => list.shortened.length + list.name_only.length + list.omitted.length, show: (list) => {
           const lost = list.shortened.length + list.name_only.length + list.omitted.length;
           if (list.read === 0) return html`<${Chip}>reads none<//>`;

@@ -172,6 +172,7 @@ let known = location.hash;
 
 function readRoute() {
   known = location.hash;
+  forget();
   const [view, query] = location.hash.replace(/^#\/?/, "").split("?");
   const parameters = {};
   for (const [key, value] of new URLSearchParams(query || "")) parameters[key] = value;
@@ -204,6 +205,11 @@ export function useParameter(parameters, key, initial, read = (text) => text) {
 
 let latestMessage = "";
 
+/** Takes a message along to the view that is opened next: addresses have no room for very long ones. */
+export function carryMessage(message) {
+  latestMessage = message;
+}
+
 /** The message of the address, or the one that was typed last in another view. */
 export function useMessage(parameters, messages) {
   const [message, set] = useParameter(parameters, "m", latestMessage || (isExported && messages.length > 0 ? messages[0].query : ""));
@@ -213,13 +219,42 @@ export function useMessage(parameters, messages) {
   return [message, set];
 }
 
+/** How long the address waits for more letters, in milliseconds. */
+const ADDRESS_DELAY = 300;
+
+let pendingAddress = null;
+let addressTimer = 0;
+
+/** Drops what is not written yet: the reader has gone to another address. */
+function forget() {
+  clearTimeout(addressTimer);
+  pendingAddress = null;
+}
+
+/** Writes the address that is waiting. If the reader has just gone to another, which the page is about to read, that one stays. */
+function writeAddress() {
+  const next = pendingAddress;
+  forget();
+  if (next === null || location.hash === next || location.hash !== known) return;
+  try {
+    history.replaceState(null, "", next);
+    known = location.hash;
+  } catch {
+    // Browsers limit how often an address changes. The view does not depend on it.
+  }
+}
+
 /**
- * Puts parameters into the address without a new entry in the history. If the reader has just gone to another address,
- * which the page is about to read, that one stays as it is.
+ * Puts parameters into the address without a new entry in the history. Not with every letter that is typed: Firefox allows
+ * 200 changes in ten seconds. Never at once: after a new address, views show for a frame what they had before. What waits is
+ * written before the reader follows a link or leaves the window.
  */
 export function remember(view, parameters) {
-  const next = link(view, parameters);
-  if (location.hash === next || location.hash !== known) return;
-  history.replaceState(null, "", next);
-  known = location.hash;
+  forget();
+  pendingAddress = link(view, parameters);
+  addressTimer = setTimeout(writeAddress, ADDRESS_DELAY);
 }
+
+document.addEventListener("click", writeAddress, true);
+addEventListener("blur", writeAddress);
+addEventListener("pagehide", writeAddress);

@@ -1,5 +1,6 @@
 // Parts that views share: numbers, tables, empty states, controls.
 import { html, useState, useEffect, useMemo, useRef } from "./vendor/htm-preact.js";
+import { isExported } from "./data.js";
 
 const whole = new Intl.NumberFormat("en");
 const collator = new Intl.Collator("en");
@@ -124,15 +125,16 @@ export function Range({ label, value, min, max, step, onInput, shown, long }) {
   return html`<label class=${long ? "field long" : "field"}><span>${label} <output>${shown}</output></span><input type="range" min=${min} max=${max} step=${step} value=${value} aria-valuetext=${shown} onInput=${(event) => onInput(Number(event.currentTarget.value))} /></label>`;
 }
 
-/** The text of a message, which is answered as it is typed. */
+/** The text of a message, which is answered as it is typed; in an exported file, the one that was chosen. */
 export function MessageBox({ value, onInput, messages, label = "Message" }) {
   const box = useRef(null);
   useEffect(() => {
-    // The first thing that anyone does here is to type; a reader of the address bar is not interrupted.
-    if (box.current && document.activeElement === document.body) box.current.focus();
+    // The first thing to do here is to type; a reader of the address bar is not interrupted.
+    if (box.current && !isExported && document.activeElement === document.body) box.current.focus();
   }, []);
   return html`<div class="box">
-    <label class="field wide"><span>${label}</span><textarea ref=${box} rows="3" dir="auto" spellcheck="false" placeholder="Type what a user would write, for example: fill in the visa form in draft.pdf" value=${value} onInput=${(event) => onInput(event.currentTarget.value)}></textarea></label>
+    <label class="field wide"><span>${label}</span><textarea ref=${box} rows="3" dir="auto" spellcheck="false" readonly=${isExported} aria-describedby=${isExported ? "exported-note" : undefined} placeholder=${isExported ? "No message is chosen" : "Type what a user would write, for example: fill in the visa form in draft.pdf"} value=${value} onInput=${(event) => onInput(event.currentTarget.value)}></textarea></label>
+    ${isExported && html`<p class="dim note" id="exported-note">${messages.length > 0 ? "This is an exported file: choose one of its messages." : "This is an exported file without messages: export it with --messages FILE to have some."} To type your own, run <code>skillcue studio</code>.</p>`}
     ${messages.length > 0 && html`<label class="field wide"><span>${count(messages.length, "message")} of your file</span><select value=${messages.some((one) => one.query === value) ? value : ""} onChange=${(event) => event.currentTarget.value && onInput(event.currentTarget.value)}><option value="">Choose one …</option>${messages.map((one, at) => html`<option key=${at} value=${one.query}>${one.query.length > 140 ? `${one.query.slice(0, 140)} …` : one.query}</option>`)}</select></label>`}
   </div>`;
 }
@@ -141,7 +143,7 @@ const ROWS = 100;
 
 /**
  * A table that sorts by any column, filters, copies as tab-separated text, and shows a hundred rows at a time.
- * Columns: {key, title, of(row) for sorting and copying, show(row), number, wide or mid for more width}.
+ * Columns: {key, title, of(row) for sorting, copy(row) where that is no text to copy, show(row), number, wide or mid for more width}.
  */
 export function Table({ caption, rows, columns, initial, filter, empty, onRow, rowLabel }) {
   const [by, setBy] = useState(initial || { key: columns[0].key, down: false });
@@ -158,7 +160,7 @@ export function Table({ caption, rows, columns, initial, filter, empty, onRow, r
     return by.down ? -way : way;
   }), [rows, by.key, by.down]);
   const order = useMemo(() => (words && filter ? ranked.filter((row) => filter(row).toLowerCase().includes(words)) : ranked), [ranked, words]);
-  const text = () => [columns.map((one) => one.title), ...order.map((row) => columns.map((one) => `${one.of(row) ?? ""}`.replace(/\s+/g, " ")))].map((cells) => cells.join("\t")).join("\n");
+  const text = () => [columns.map((one) => one.title), ...order.map((row) => columns.map((one) => `${(one.copy || one.of)(row) ?? ""}`.replace(/\s+/g, " ")))].map((cells) => cells.join("\t")).join("\n");
   const sort = (one) => setBy({ key: one.key, down: by.key === one.key ? !by.down : Boolean(one.number) });
   return html`<div class="table">
     <div class="bar">

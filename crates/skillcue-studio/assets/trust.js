@@ -9,6 +9,18 @@ function subjectName(subject) {
   return subject.name && subject.label ? `${subject.label}:${subject.name}` : subject.skill || subject.path || subject.dir || "";
 }
 
+/** What a person has denied stays denied, whatever its content, until it is allowed. */
+function Denied({ version }) {
+  const answer = useAnswer("denied", {}, { version });
+  if (!answer.data || answer.data.length === 0) return null;
+  return html`<div><h3>Denied</h3><${Table} caption="what is denied" rows=${answer.data} columns=${[
+    { key: "subject", title: "What", of: (row) => subjectName(row.subject) },
+    { key: "kind", title: "May not", of: (row) => KINDS[row.subject.kind] || row.subject.kind },
+    { key: "since", title: "Since", of: (row) => row.since, show: (row) => when(row.since) },
+    { key: "allow", title: "Allow it", of: (row) => commandLine("skillcue allow", subjectName(row.subject)), show: (row) => html`<${Command} text=${commandLine("skillcue allow", subjectName(row.subject))} />` },
+  ]} /></div>`;
+}
+
 const KINDS = { project: "settings of the project", remote_skill: "a remote skill", load: "models may load it", script: "a script may run", toolset: "its toolsets may run", tool: "a tool may be called" };
 
 function Consent({ version }) {
@@ -19,7 +31,7 @@ function Consent({ version }) {
     { key: "current", title: "State", of: (row) => (row.current ? "counts" : "changed"), show: (row) => html`<${Chip} kind=${row.current ? "good" : "warn"}>${row.current ? "counts" : "changed since: counts no longer"}<//>` },
     { key: "since", title: "Since", of: (row) => row.since, show: (row) => when(row.since) },
     { key: "back", title: "Take it back", of: (row) => commandLine("skillcue deny", subjectName(row.subject)), show: (row) => html`<${Command} text=${commandLine("skillcue deny", subjectName(row.subject))} />` },
-  ]} />`}<//></section>`;
+  ]} />`}<//><${Denied} version=${version} /></section>`;
 }
 
 /** The command that undoes what happened to something installed: brings its files back, or takes it away. */
@@ -30,11 +42,15 @@ function undone(one) {
   return commandLine(one.drift.length > 0 ? `skillcue update${where} --overwrite-edits --yes` : `skillcue remove${where}`, one.name);
 }
 
+function standingOf(one) {
+  return one.drift.length > 0 ? `${count(one.drift.length, "file")} changed` : STANDING[one.standing] || one.standing;
+}
+
 function Drift({ version }) {
   const answer = useAnswer("verify", {}, { version });
   return html`<section><h2>Installed, against the lock</h2><${Answer} of=${answer} what="installed skills" lines=${3}>${(found) => found.verified.length === 0 ? html`<p class="dim">Nothing is installed. <code>skillcue install</code> keeps a digest of every file.</p>` : html`<${Table} caption="installed skills" rows=${found.verified} initial=${{ key: "state", down: true }} columns=${[
     { key: "name", title: "Name", of: (one) => one.name },
-    { key: "state", title: "State", of: (one) => one.drift.length, show: (one) => html`<${Chip} kind=${one.standing === "locked" && one.drift.length === 0 ? "good" : "bad"}>${one.drift.length > 0 ? `${count(one.drift.length, "file")} changed` : STANDING[one.standing] || one.standing}<//>` },
+    { key: "state", title: "State", of: (one) => one.drift.length, copy: standingOf, show: (one) => html`<${Chip} kind=${one.standing === "locked" && one.drift.length === 0 ? "good" : "bad"}>${standingOf(one)}<//>` },
     { key: "drift", title: "Files", wide: true, of: (one) => one.drift.map((file) => `${file.what} ${file.path}`).join(", ") || "–" },
     { key: "back", title: "Undo", of: undone, show: (one) => (one.standing === "stray" ? html`<span class="dim">delete it by hand</span>` : html`<${Command} text=${undone(one)} />`) },
   ]} />`}<//></section>`;
@@ -52,7 +68,7 @@ function Audit({ version }) {
       <div class="figures"><${Figure} label="High" value=${digits(number("high"))} unit="findings" tone=${number("high") > 0 ? "bad" : ""} /><${Figure} label="Medium" value=${digits(number("medium"))} unit="findings" tone=${number("medium") > 0 ? "warn" : ""} /><${Figure} label="Low" value=${digits(number("low"))} unit="findings" /><${Figure} label="Read" value=${digits(found.audits.length)} unit="skills" note=${`${bytes(size)}, every byte`} /></div>
       <${Table} caption="findings of the audit" rows=${findings} initial=${{ key: "severity", down: true }} filter=${(finding) => `${finding.skill} ${finding.rule} ${finding.message}`} empty=${html`<${Empty} icon="trust" title="Nothing suspicious was found" />`} columns=${[
         { key: "skill", title: "Skill", of: (finding) => finding.skill, show: (finding) => html`<a href=${link("catalog", { skill: finding.skill })}>${finding.skill}</a>` },
-        { key: "severity", title: "Severity", of: (finding) => ORDER[finding.severity] || 0, show: (finding) => html`<${Chip} kind=${finding.severity === "high" ? "bad" : finding.severity === "medium" ? "warn" : ""}>${finding.severity}<//>` },
+        { key: "severity", title: "Severity", of: (finding) => ORDER[finding.severity] || 0, copy: (finding) => finding.severity, show: (finding) => html`<${Chip} kind=${finding.severity === "high" ? "bad" : finding.severity === "medium" ? "warn" : ""}>${finding.severity}<//>` },
         { key: "rule", title: "Rule", mid: true, of: (finding) => finding.rule },
         { key: "place", title: "Place", mid: true, of: (finding) => `${finding.path}:${finding.line ?? ""}` },
         { key: "message", title: "What, and what to do", wide: true, of: (finding) => finding.message, show: (finding) => html`${finding.message}${finding.excerpt && html`<br /><code class="excerpt" dir="auto">${finding.excerpt}</code>`}<br /><span class="dim">${finding.help}</span>` },

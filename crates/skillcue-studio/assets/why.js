@@ -1,7 +1,7 @@
 // The view of reasons: which words decide, by how much, and what another description would change.
 import { html, useState, useEffect, useRef } from "./vendor/htm-preact.js";
 import { ask, isExported, link, remember, touchCatalog, useAnswer, useMessage, useParameter } from "./data.js";
-import { Answer, Chip, Diff, Empty, Failure, Loading, MessageBox, Meter, count, litPieces, percent } from "./parts.js";
+import { Answer, Chip, Command, Diff, Empty, Failure, Loading, MessageBox, Meter, commandLine, count, litPieces, percent } from "./parts.js";
 import { SignalBars } from "./charts.js";
 import { decisionTone } from "./message.js";
 
@@ -56,10 +56,29 @@ function Change({ label, before, after, isBetter }) {
   return html`<div class="figure"><span class="label">${label}</span><span class="value">${before} → <b class=${isBetter === null ? "" : isBetter ? "better" : "worse"}>${after}</b></span></div>`;
 }
 
-function WhatIf({ message, name, description, about, version }) {
-  const [text, setText] = useState(description);
-  useEffect(() => setText(description), [name, description]);
+/** Descriptions that were changed and not saved, by skill: they outlast other messages, other views and changes on disk. */
+const drafts = new Map();
+
+function isDirty(draft) {
+  return draft.text.trim() !== draft.base.trim();
+}
+
+function WhatIf({ message, name, description, about, version, onTouch }) {
+  // A draft is its text, and the description that it began with.
+  const [draft, setDraft] = useState(() => drafts.get(name) || { text: description, base: description });
+  const { text } = draft;
+  const keep = (next) => {
+    if (isDirty(next)) drafts.set(name, next);
+    else drafts.delete(name);
+    setDraft(next);
+  };
+  const reset = () => keep({ text: description, base: description });
+  useEffect(() => {
+    // An untouched text follows the file; so does one that the file has now.
+    if (!isDirty(draft) || text.trim() === description.trim()) reset();
+  }, [description]);
   const isChanged = text.trim() !== description.trim() && text.trim() !== "";
+  const isOutdated = isDirty(draft) && draft.base !== description;
   const answer = useAnswer("what_if", isChanged && message.trim() ? { message, name, description: text, config: {} } : null, { delay: 120, version });
   const [pending, setPending] = useState(null);
   const [failure, setFailure] = useState(null);
@@ -68,21 +87,27 @@ function WhatIf({ message, name, description, about, version }) {
   useEffect(() => {
     if (pending && dialog.current && !dialog.current.open) dialog.current.showModal();
   }, [pending]);
-  const preview = () => { setFailure(null); setSaid(""); ask("preview", { name, description: text }).then(setPending, setFailure); };
-  const save = () => ask("save", { name, description: text, before: pending.before }).then((done) => { setPending(null); setSaid(`Saved ${done.path}`); touchCatalog(); }, (error) => { setPending(null); setFailure(error); });
+  const type = (event) => { onTouch(); setSaid(""); keep({ ...draft, text: event.currentTarget.value }); };
+  const preview = () => { setFailure(null); setSaid(""); ask("preview", { name, description: text }).then((seen) => setPending({ ...seen, description: text }), setFailure); };
+  // The text that was looked at, not one that was typed since.
+  const save = () => ask("save", { name, description: pending.description, before: pending.before }).then((done) => { setPending(null); setSaid(`Saved ${done.path}${done.lapses.length > 0 ? ". Its consent has lapsed: allow it again" : ""}`); touchCatalog(); }, (error) => { setPending(null); setFailure(error); });
   return html`<section class="panel" aria-label="Another description">
     <h2>What if its description said …</h2>
-    <label class="field wide"><span>Description of <span dir="auto">${name}</span></span><textarea rows="4" dir="auto" value=${text} onInput=${(event) => setText(event.currentTarget.value)}></textarea></label>
+    <label class="field wide"><span>Description of <span dir="auto">${name}</span></span><textarea rows="4" dir="auto" value=${text} onInput=${type}></textarea></label>
     <p class="dim">Judged by the same engine, in memory. Nothing is written${about.edit ? " before you have seen the change" : ""}.</p>
+    ${isOutdated && html`<div class="held" role="status"><p><${Chip} kind="warn">the file has changed<//> Your draft is kept. The file says now:</p><p class="text" dir="auto">${description}</p></div>`}
     ${answer.error && html`<${Failure} error=${answer.error} />`}
     <div class="figures" aria-live="polite">${isChanged && answer.data ? html`<${Compared} name=${name} before=${answer.data.before} after=${answer.data.after} />` : html`<p class="dim hold">${isChanged ? "…" : "Change the text to see what would change."}</p>`}</div>
     <div class="bar">
-      ${isChanged && html`<button type="button" onClick=${() => setText(description)}>Undo</button>`}
+      ${(isChanged || isDirty(draft)) && html`<button type="button" onClick=${reset}>${isOutdated ? "Take the text of the file" : "Undo"}</button>`}
       ${about.edit ? html`<button type="button" class="primary" disabled=${!isChanged} onClick=${preview}>Show the change …</button>` : !isExported && html`<span class="dim">Read-only. Start <code>skillcue studio --edit</code> to save.</span>`}
       <span role="status">${said}</span>
     </div>
     <${Failure} error=${failure} />
-    ${pending && html`<dialog ref=${dialog} aria-label="The change" onClose=${() => setPending(null)}><h2>Change ${pending.path}</h2><${Diff} text=${pending.diff} /><div class="bar"><button type="button" class="primary" onClick=${save}>Save</button><button type="button" onClick=${() => dialog.current.close()}>Cancel</button></div></dialog>`}
+    ${pending && html`<dialog ref=${dialog} aria-label="The change" onClose=${() => setPending(null)}><h2>Change ${pending.path}</h2>
+      ${pending.target && html`<p><${Chip} kind="warn">a link<//> The file that is written is <span class="path">${pending.target}</span>.</p>`}
+      ${pending.lapses.length > 0 && html`<div class="held"><p><${Chip} kind="warn">consent lapses<//> What you have allowed counts for its content as it is. Allow it again after saving:</p><p><${Command} text=${commandLine("skillcue allow", name)} /></p></div>`}
+      <${Diff} text=${pending.diff} /><div class="bar"><button type="button" class="primary" onClick=${save}>Save</button><button type="button" onClick=${() => dialog.current.close()}>Cancel</button></div></dialog>`}
   </section>`;
 }
 
@@ -97,13 +122,32 @@ function Compared({ name, before, after }) {
     ${moved.length > 0 && html`<p>Others: ${moved.map((one) => `${one.name} (${LATE[one.from.decision]} → ${LATE[one.to.decision]})`).join(", ")}</p>`}`;
 }
 
-function AskedSkill({ name, message, why, about, version }) {
+function AskedSkill({ name, message, why, about, version, onTouch }) {
   const shown = useAnswer("show", isExported ? null : { name }, { version });
   if (isExported) return why.skill ? html`<${NearMiss} explanation=${why.skill} />` : null;
   return html`<div>
     ${why.skill && why.skill.name === name && html`<${NearMiss} explanation=${why.skill} />`}
-    <${Answer} of=${shown} what="the skill" lines=${3}>${(skill) => html`<${WhatIf} message=${message} name=${name} description=${skill.description} about=${about} version=${version} />`}<//>
+    <${Answer} of=${shown} what="the skill" lines=${3}>${(skill) => html`<${WhatIf} message=${message} name=${name} description=${skill.description} about=${about} version=${version} onTouch=${onTouch} />`}<//>
   </div>`;
+}
+
+function Matches({ why, message, name, onOpen }) {
+  return html`<div>
+    <${LitMessage} message=${message} hits=${why.hits.slice(0, 5)} />
+    <h2>${why.hits.length === 0 ? "Nothing matches" : `${count(why.matched, "skill")} matched`}</h2>
+    <ol class="cards">${why.hits.slice(0, 10).map((hit, at) => html`<${HitCard} key=${hit.name} hit=${hit} rank=${at + 1} why=${why} isOpen=${name === hit.name || (!name && at === 0)} onOpen=${() => onOpen(hit.name)} />`)}</ol>
+  </div>`;
+}
+
+/** A field for the name of a skill. It stays where it is, whatever the answer: an unknown name is no dead end. */
+function Chooser({ names, onChoose }) {
+  const [typed, setTyped] = useState("");
+  const type = (event) => {
+    const next = event.currentTarget.value;
+    setTyped(next);
+    if (names.includes(next)) onChoose(next);
+  };
+  return html`<form class="bar" onSubmit=${(event) => { event.preventDefault(); if (names.includes(typed)) onChoose(typed); }}><label class="field wide"><span>Ask about another skill</span><input list="names" value=${typed} placeholder="Its name" onInput=${type} /></label><datalist id="names">${names.slice(0, 2000).map((one) => html`<option key=${one} value=${one}></option>`)}</datalist></form>`;
 }
 
 export function WhyView({ parameters, about, changes }) {
@@ -114,20 +158,20 @@ export function WhyView({ parameters, about, changes }) {
   const answer = useAnswer("why", isAsked ? { message, name: isExported ? null : name, config: {} } : null, { delay: 12, version: changes.catalog });
   const list = useAnswer("list", isExported ? null : {}, { version: changes.catalog });
   const names = list.data ? list.data.map((skill) => skill.name) : [];
-  const [typed, setTyped] = useState("");
+  const why = answer.data;
+  const asked = name || (why && why.hits.length > 0 ? why.hits[0].name : null);
   return html`<div>
     <${MessageBox} value=${message} onInput=${setMessage} messages=${about.messages} />
-    ${!isAsked ? html`<${Empty} icon="why" title="Ask about a message"><p>Type a message to see which of its words speak for which skill, and what missed by little.</p><//>` : html`<${Answer} of=${answer} what="the reasons" lines=${8}>${(why) => html`<div class="columns two">
+    ${!isAsked ? html`<${Empty} icon="why" title="Ask about a message"><p>Type a message to see which of its words speak for which skill, and what missed by little.</p><//>` : html`<div class="columns two">
       <section class="column" aria-label="What matches">
-        <${LitMessage} message=${message} hits=${why.hits.slice(0, 5)} />
-        <h2>${why.hits.length === 0 ? "Nothing matches" : `${count(why.matched, "skill")} matched`}</h2>
-        <ol class="cards">${why.hits.slice(0, 10).map((hit, at) => html`<${HitCard} key=${hit.name} hit=${hit} rank=${at + 1} why=${why} isOpen=${name === hit.name || (!name && at === 0)} onOpen=${() => setName(hit.name)} />`)}</ol>
+        <${Answer} of=${answer} what="the reasons" lines=${8}>${(found) => html`<${Matches} why=${found} message=${message} name=${name} onOpen=${setName} />`}<//>
+        ${answer.error && !why && name && html`<button type="button" onClick=${() => setName(null)}>Show what matches instead</button>`}
       </section>
       <section class="column" aria-label="One skill">
-        ${!isExported && html`<form class="bar" onSubmit=${(event) => { event.preventDefault(); if (names.includes(typed)) setName(typed); }}><label class="field wide"><span>Ask about another skill</span><input list="names" value=${typed} placeholder="Its name" onInput=${(event) => { const next = event.currentTarget.value; setTyped(next); if (names.includes(next)) setName(next); }} /></label><datalist id="names">${names.slice(0, 2000).map((one) => html`<option key=${one} value=${one}></option>`)}</datalist></form>`}
-        ${name || why.hits.length > 0 ? html`<${AskedSkill} key=${name || why.hits[0].name} name=${name || why.hits[0].name} message=${message} why=${why} about=${about} version=${changes.catalog} />` : html`<p class="dim">Name a skill to see what it would have taken.</p>`}
+        ${!isExported && html`<${Chooser} names=${names} onChoose=${setName} />`}
+        ${why && (asked ? html`<div class=${answer.busy ? "stale" : ""}><${AskedSkill} key=${asked} name=${asked} message=${message} why=${why} about=${about} version=${changes.catalog} onTouch=${() => setName(asked)} /></div>` : html`<p class="dim">Name a skill to see what it would have taken.</p>`)}
       </section>
-    </div>`}<//>`}
+    </div>`}
     ${isAsked && html`<p><a href=${link("message", { m: message })}>What the model gets for this message</a></p>`}
   </div>`;
 }

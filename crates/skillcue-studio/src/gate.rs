@@ -2,16 +2,15 @@
 //!
 //! Other pages in the same browser can send requests to this machine, and names of other sites can be made to lead here. So
 //! a request must name an address of this machine as its `Host`, come from no other origin, and have the cookie that the
-//! one-time token was exchanged for, in a connection of the user who runs this program.
+//! one-time token was exchanged for, in a connection of the user that runs this program.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use skillcue_base::{Digest, hex};
 use skillcue_http::{check_authority, is_own_page};
 
-use crate::peer::is_own_user;
+use crate::peer::Peer;
 
 /// The path at which a token is exchanged for a cookie.
 pub(crate) const OPEN: &str = "/open";
@@ -56,7 +55,7 @@ impl Gate {
     }
 
     /// Checks a request. Bodies are not looked at.
-    pub(crate) fn check<B>(&self, request: &Request<B>, peer: SocketAddr) -> GateAnswer {
+    pub(crate) fn check<B>(&self, request: &Request<B>, peer: &Peer) -> GateAnswer {
         if let Err((status, why)) = check_authority(request) {
             return GateAnswer::Refuse(status, why);
         }
@@ -95,21 +94,22 @@ impl Gate {
         if request.uri().path() == OPEN && *request.method() == Method::GET {
             return self.open(request.uri().query(), has_cookie, peer);
         }
-        if has_cookie {
-            GateAnswer::Pass
-        } else {
-            GateAnswer::Refuse(StatusCode::UNAUTHORIZED, "Unauthorized: open the address that the program has printed")
+        match has_cookie {
+            true if peer.is_own_user(self.port) => GateAnswer::Pass,
+            true => other_user(),
+            false => {
+                let why = "Unauthorized: open the address that the program has printed";
+                GateAnswer::Refuse(StatusCode::UNAUTHORIZED, why)
+            }
         }
     }
 
-    fn open(&self, query: Option<&str>, has_cookie: bool, peer: SocketAddr) -> GateAnswer {
+    fn open(&self, query: Option<&str>, has_cookie: bool, peer: &Peer) -> GateAnswer {
         let token = query.and_then(|query| query.strip_prefix("token="));
         let is_right = token.is_some_and(|token| Digest::of(token) == self.token);
-        if is_right && !has_cookie && !is_own_user(peer, self.port) {
-            return GateAnswer::Refuse(
-                StatusCode::FORBIDDEN,
-                "Forbidden: this page is for the user who has started the program",
-            );
+        // Before the token is used up.
+        if (is_right || has_cookie) && !peer.is_own_user(self.port) {
+            return other_user();
         }
         if has_cookie || (is_right && !self.is_token_used.swap(true, Ordering::SeqCst)) {
             return GateAnswer::Open(self.cookie.clone());
@@ -135,6 +135,12 @@ impl Gate {
     }
 }
 
+/// Refuses a connection of another user of this machine.
+fn other_user() -> GateAnswer {
+    let why = "Forbidden: this page is for the user who has started the program";
+    GateAnswer::Refuse(StatusCode::FORBIDDEN, why)
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json"))
@@ -144,4 +150,27 @@ fn secret() -> std::io::Result<String> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(format!("no random numbers: {error}")))?;
     Ok(hex(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_token_nor_cookie_count_for_another_user() {
+        let (gate, token) = Gate::new(8123).unwrap();
+        let (own, other) = (Peer::of_user(true), Peer::of_user(false));
+        let request = |path: &str, cookie: &str| {
+            let request = Request::get(path).header(header::HOST, "127.0.0.1:8123");
+            request.header(header::COOKIE, format!("{}={cookie}", gate.cookie_name())).body(()).unwrap()
+        };
+        let open = request(&format!("{OPEN}?token={token}"), "");
+        assert_eq!(gate.check(&open, &other), other_user());
+        let GateAnswer::Open(cookie) = gate.check(&open, &own) else { panic!("the token is not used up by that") };
+        for path in ["/", "/api/events", OPEN] {
+            assert_eq!(gate.check(&request(path, &cookie), &other), other_user(), "{path}");
+            assert_ne!(gate.check(&request(path, &cookie), &own), other_user(), "{path}");
+        }
+        assert_eq!(gate.check(&request("/", &cookie), &own), GateAnswer::Pass);
+    }
 }

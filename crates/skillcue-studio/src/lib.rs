@@ -29,6 +29,7 @@
 //! ```
 
 mod assets;
+mod credentials;
 mod events;
 mod export;
 mod gate;

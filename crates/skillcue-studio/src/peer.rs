@@ -1,21 +1,48 @@
 //! Which user of this machine a connection comes from.
 //!
 //! The address with the token is on the command line of the program that opens the browser, where every user of the
-//! machine can read it. So the token counts only in connections of the user who runs this program.
+//! machine can read it, and a cookie can be copied. So token and cookie count only in connections of the user that runs
+//! this program.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 
 /// The tables of the system's connections. The second has those that programs opened as IPv6, to an address of IPv4.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// The state of a connection that both sides hold open. Of others, the table names no user.
 const ESTABLISHED: &str = "01";
-/// The number of root, who may do everything anyway, and who passes connections on in WSL.
+/// The number of root, which may do everything anyway, and passes connections on in WSL.
 const ROOT: u32 = 0;
+
+/// The far end of a connection.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    address: SocketAddr,
+    /// Whether it is of the own user. Found out once: a connection does not change hands.
+    is_own: OnceLock<bool>,
+}
+
+impl Peer {
+    pub(crate) fn new(address: SocketAddr) -> Peer {
+        Peer { address, is_own: OnceLock::new() }
+    }
+
+    /// Returns whether the connection to a port of this program comes from its own user.
+    pub(crate) fn is_own_user(&self, port: u16) -> bool {
+        *self.is_own.get_or_init(|| is_own_user(self.address, port))
+    }
+
+    /// Returns a peer of the own user, or of another.
+    #[cfg(test)]
+    pub(crate) fn of_user(is_own: bool) -> Peer {
+        Peer { address: SocketAddr::from(([127, 0, 0, 1], 1)), is_own: OnceLock::from(is_own) }
+    }
+}
 
 /// Returns whether a connection to a port of this program comes from its own user. Where the system has no table of
 /// connections, every user counts as the own.
-pub(crate) fn is_own_user(peer: SocketAddr, port: u16) -> bool {
+fn is_own_user(peer: SocketAddr, port: u16) -> bool {
     let tables: Vec<String> = TABLES.iter().filter_map(|table| std::fs::read_to_string(table).ok()).collect();
     let own = rustix::process::getuid().as_raw();
     tables.is_empty()

@@ -104,6 +104,8 @@ pub enum StudioQuestion {
     Verify {},
     /// Everything that a person has allowed, as `allowed`.
     Allowed {},
+    /// Everything that a person has denied.
+    Denied {},
     /// The change of a skill's file for another description, without writing it.
     Preview {
         /// The skill.
@@ -143,6 +145,34 @@ pub struct StudioConfig {
     pub per_skill: Option<usize>,
 }
 
+impl StudioConfig {
+    /// Checks the eagerness as the command line does. Others, such as 2, would let everything pass.
+    fn check(&self) -> Result<(), StudioFailure> {
+        match self.eagerness {
+            Some(eagerness) if !(0.0..=1.0).contains(&eagerness) => {
+                Err(StudioFailure::new("usage", format!("the eagerness {eagerness} is not from 0 to 1"))
+                    .help("choose a number from 0 to 1"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks limits of tokens before they are read: the reader's own words for a number that is none are not for people.
+fn check_limits(fields: &Map<String, Value>) -> Result<(), StudioFailure> {
+    let Some(config) = fields.get("config").and_then(Value::as_object) else { return Ok(()) };
+    for (field, what) in [("budget", "the budget"), ("per_skill", "the budget of one skill")] {
+        if let Some(number) = config.get(field).filter(|number| number.is_number() && !number.is_u64()) {
+            return Err(StudioFailure::new(
+                "usage",
+                format!("{what} is a whole number of tokens, and {number} is none"),
+            )
+            .help("choose a whole number; 0 is no limit"));
+        }
+    }
+    Ok(())
+}
+
 impl StudioQuestion {
     /// Reads a question from its name and its fields, a JSON object.
     pub fn read(name: &str, fields: &[u8]) -> Result<StudioQuestion, StudioFailure> {
@@ -150,6 +180,7 @@ impl StudioQuestion {
             StudioFailure::new("question", format!("{name}: {error}")).help("load the page again")
         };
         let mut fields: Map<String, Value> = serde_json::from_slice(fields).map_err(wrong)?;
+        check_limits(&fields)?;
         fields.insert("question".to_owned(), Value::from(name));
         let question: StudioQuestion = serde_json::from_value(Value::Object(fields)).map_err(wrong)?;
         let (message, description) = match &question {
@@ -160,6 +191,9 @@ impl StudioQuestion {
             }
             _ => (0, 0),
         };
+        if let Some(config) = question.config() {
+            config.check()?;
+        }
         if message > MAX_MESSAGE {
             let why = "the message is larger than 1 MiB";
             return Err(StudioFailure::new("too_large", why).help("send the part that matters"));
@@ -169,6 +203,14 @@ impl StudioQuestion {
             return Err(StudioFailure::new("too_large", why).help("a model reads it in every list: keep it short"));
         }
         Ok(question)
+    }
+
+    /// Returns the configuration of a question about a message.
+    fn config(&self) -> Option<&StudioConfig> {
+        match self {
+            Self::Context { config, .. } | Self::Why { config, .. } | Self::WhatIf { config, .. } => Some(config),
+            _ => None,
+        }
     }
 
     /// Returns whether it is asked with every letter that is typed.
@@ -266,6 +308,18 @@ mod tests {
             ("../show", r#"{"name": "a"}"#),
         ] {
             assert!(StudioQuestion::read(name, fields.as_bytes()).is_err(), "{name} {fields}");
+        }
+        for (config, said) in [
+            (r#"{"eagerness": 1.5}"#, "the eagerness 1.5 is not from 0 to 1"),
+            (r#"{"eagerness": -0.1}"#, "the eagerness -0.1 is not from 0 to 1"),
+            (r#"{"budget": 1.5}"#, "the budget is a whole number of tokens, and 1.5 is none"),
+            (r#"{"per_skill": -1}"#, "the budget of one skill is a whole number of tokens, and -1 is none"),
+        ] {
+            for name in ["context", "why"] {
+                let fields = format!("{{\"message\": \"hi\", \"config\": {config}}}");
+                let failure = StudioQuestion::read(name, fields.as_bytes()).unwrap_err();
+                assert_eq!((failure.code.as_str(), failure.message.as_str()), ("usage", said), "{name}");
+            }
         }
         let long = format!("{{\"message\": \"{}\"}}", "x".repeat(MAX_MESSAGE + 1));
         assert_eq!(StudioQuestion::read("why", long.as_bytes()).unwrap_err().code, "too_large");

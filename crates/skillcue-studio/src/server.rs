@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::assets::asset;
 use crate::events::{MISSED, written};
 use crate::gate::{Gate, GateAnswer, OPEN};
+use crate::peer::Peer;
 use crate::{StudioData, StudioEvents, StudioFailure, StudioQuestion};
 
 /// The size of the largest question, in bytes: a message of 1 MiB with every character escaped.
@@ -126,10 +127,10 @@ fn connect<D: StudioData>(state: &Arc<StudioState<D>>, stream: TcpStream, peer: 
     let Ok(slot) = Arc::clone(&state.connections).try_acquire_owned() else { return };
     // Answers are small and waited for. Where it cannot be set, answers are slower, nothing more.
     let _ = stream.set_nodelay(true);
-    let state = Arc::clone(state);
+    let (state, peer) = (Arc::clone(state), Arc::new(Peer::new(peer)));
     let service = hyper::service::service_fn(move |request| {
-        let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(state.answer(request, peer).await) }
+        let (state, peer) = (Arc::clone(&state), Arc::clone(&peer));
+        async move { Ok::<_, Infallible>(state.answer(request, &peer).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(READ_TIMEOUT);
@@ -143,7 +144,7 @@ fn connect<D: StudioData>(state: &Arc<StudioState<D>>, stream: TcpStream, peer: 
 }
 
 impl<D: StudioData> StudioState<D> {
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> StudioResponse {
+    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> StudioResponse {
         let mut answer = match self.gate.check(&request, peer) {
             GateAnswer::Pass => self.page(request).await,
             GateAnswer::Open(cookie) => self.opened(&cookie),

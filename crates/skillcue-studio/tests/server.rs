@@ -166,28 +166,38 @@ async fn without_the_token_nothing_is_answered() {
     running.open().await;
 }
 
-/// Every user of the machine can read the command line of the program that opens the browser.
+/// Every user of the machine can read the command line of the program that opens the browser, and a cookie can be copied.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_is_of_no_use_to_other_users() {
-    use std::os::unix::process::CommandExt as _;
+async fn token_and_cookie_are_of_no_use_to_other_users() {
     let running = start(true).await;
-    let (port, token) = (running.port, &running.token);
+    let open = format!("/open?token={}", running.token);
+    let Some(answer) = as_other_user(running.port, &open, "").await else { return };
+    assert!(status(&answer) == "403" && answer.contains("the user who has started"), "{answer}");
+    let cookie = running.open().await;
+    for path in ["/", "/open", "/api/events"] {
+        let answer = as_other_user(running.port, path, cookie.trim()).await.unwrap();
+        assert!(status(&answer) == "403" && answer.contains("the user who has started"), "{path}: {answer}");
+    }
+    assert_eq!(status(&running.get("/", &cookie).await), "200", "the own user is not locked out");
+}
+
+/// Sends a request as another user of the machine. `None` where that is not possible.
+#[cfg(target_os = "linux")]
+async fn as_other_user(port: u16, path: &str, header: &str) -> Option<String> {
+    use std::os::unix::process::CommandExt as _;
+    let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
     let script = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{port} && \
-         printf 'GET /open?token={token} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n' >&3 && cat <&3"
+         printf 'GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{header}\r\n' >&3 && cat <&3"
     );
     let mut command = std::process::Command::new("/bin/bash");
     command.args(["-c", &script]).current_dir("/").uid(65_534).gid(65_534);
-    let output = match tokio::task::spawn_blocking(move || command.output()).await.unwrap() {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return eprintln!("skipped: only root can be another user");
-        }
-        output => output.unwrap(),
-    };
-    let answer = String::from_utf8_lossy(&output.stdout);
-    assert!(status(&answer) == "403" && answer.contains("the user who has started"), "{answer} {output:?}");
-    running.open().await;
+    match tokio::task::spawn_blocking(move || command.output()).await.unwrap() {
+        // Only root can be another user.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        output => Some(String::from_utf8_lossy(&output.unwrap().stdout).into_owned()),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,6 +24,7 @@ use skillcue_usage::Ledger;
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::progress::ProgressIndicator;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::text;
@@ -49,6 +50,9 @@ const MAX_CHANGED: usize = 8;
 
 /// Most conversations whose requests an exported page has.
 const MAX_TRACES: usize = 5;
+
+/// The size from which an exported page is called large, in bytes: forges show artefacts of up to 10 MB.
+const LARGE_PAGE: usize = 10_000_000;
 
 /// Context windows whose lists of skills an exported page has.
 const EXPORTED_WINDOWS: [usize; 8] = [8_000, 16_000, 32_000, 64_000, 128_000, 200_000, 400_000, 1_000_000];
@@ -218,14 +222,26 @@ fn write_page(file: &std::path::Path, answers: &StudioAnswers, context: &Context
             redaction = redaction.directory(real, shown);
         }
     }
-    let ExportedPage { html, unanswered } = export(answers, questions(answers), &redaction);
+    let evaluating = ProgressIndicator::spinner("evaluating messages");
+    let questions = questions(answers);
+    drop(evaluating);
+    let progress = ProgressIndicator::bar("answering what the page asks", questions.len());
+    let questions = questions.into_iter().inspect(|_| progress.step());
+    let ExportedPage { html, unanswered } = export(answers, questions, &redaction);
+    drop(progress);
     replace_file(file, [html.as_bytes()]).map_err(|error| CliError::write(file, &error))?;
     let row = |(question, why): &(String, StudioFailure)| serde_json::json!({"question": question, "code": why.code, "message": why.message});
     let document = serde_json::json!({"file": file.to_string_lossy(), "bytes": html.len(),
         "unanswered": unanswered.iter().map(row).collect::<Vec<_>>()});
     context.report(Outcome::Done, &document, || {
         let size = text::bytes(html.len() as u64);
-        Printout::of_remark(format!("wrote {} ({size}); open it in a browser", context.short_path(file)))
+        let (inside, all) = answers.message_counts();
+        let some =
+            (inside < all).then(|| format!("{inside} of {} can be looked at in it", text::count(all, "message")));
+        let large = (html.len() > LARGE_PAGE)
+            .then(|| "it is large: CI and mail may refuse it; fewer messages or skills make it smaller".to_owned());
+        let wrote = format!("wrote {} ({size}); open it in a browser", context.short_path(file));
+        Printout::of_remark(wrote).remarks(some.into_iter().chain(large))
     })
 }
 
@@ -242,6 +258,7 @@ fn questions(answers: &StudioAnswers) -> Vec<StudioQuestion> {
         StudioQuestion::Audit {},
         StudioQuestion::Verify {},
         StudioQuestion::Allowed {},
+        StudioQuestion::Denied {},
     ];
     questions.extend(EXPORTED_WINDOWS.map(|window| StudioQuestion::Prompt { window }));
     questions.extend(answers.trace_ids().into_iter().take(MAX_TRACES).map(|session| StudioQuestion::Trace { session }));

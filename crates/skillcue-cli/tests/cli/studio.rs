@@ -128,6 +128,8 @@ fn answers_are_the_documents_of_commands() {
         ("trace", json!({"session": "../../etc/passwd"}), "not_found"),
         ("usage", json!({"since": "yesterday"}), "usage"),
         ("save", json!({"name": "pdf", "description": "x", "before": ""}), "read_only"),
+        ("context", json!({"message": "a", "config": {"eagerness": 1.5}}), "usage"),
+        ("why", json!({"message": "a", "config": {"budget": 1.5}}), "usage"),
     ] {
         assert_eq!(studio.ask(question, &fields)["error"]["code"], code, "{question} {fields}");
     }
@@ -170,9 +172,10 @@ fn an_exported_page_has_its_data_and_nothing_of_the_home() {
     let sandbox = with_messages();
     let home = sandbox.path("home").to_string_lossy().into_owned();
     let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0".repeat(2));
+    let (password, encoded) = ("s3same-open", home.replace('/', "%2F"));
     sandbox.write(
         "work/skills/leaky/SKILL.md",
-        format!("---\nname: leaky\ndescription: Opens a pdf with {secret} of {home}/key.\n---\nSee {home}/notes.\n"),
+        format!("---\nname: leaky\ndescription: \"Opens a pdf with {secret} of {home}/key. password: {password}, {encoded}\"\n---\nSee {home}/notes.\n"),
     );
     sandbox.write(
         "work/more.jsonl",
@@ -188,15 +191,20 @@ fn an_exported_page_has_its_data_and_nothing_of_the_home() {
         "--messages",
         "more.jsonl",
     ]);
-    assert!(run.stderr.contains("wrote report.html"), "{run}");
+    assert!(run.stderr.contains("wrote report.html") && !run.stderr.contains("can be looked at"), "{run}");
     let page = std::fs::read_to_string(sandbox.path("work/report.html")).unwrap();
-    for hidden in [home.as_str(), secret.as_str(), sandbox.path("work").to_str().unwrap()] {
+    for hidden in [home.as_str(), secret.as_str(), password, &encoded, sandbox.path("work").to_str().unwrap()] {
         assert!(!page.contains(hidden), "{hidden} is in the page");
     }
     let start = page.find("id=\"answers\">").unwrap() + "id=\"answers\">".len();
     let answers: Value = serde_json::from_str(&page[start..start + page[start..].find("</script>").unwrap()]).unwrap();
     assert_eq!(answers["list {}"]["answer"].as_array().unwrap().len(), 5);
-    let figures = &answers["eval {\"run\":\"now\"}"]["answer"]["evaluation"];
+    let now = &answers["eval {\"run\":\"now\"}"]["answer"];
+    for case in now["run"]["cases"].as_array().unwrap() {
+        let asked = json!({"config": {}, "message": case["query"], "name": null});
+        assert!(answers[format!("why {asked}")]["answer"].is_object(), "a message of the evaluation opens: {case}");
+    }
+    let figures = &now["evaluation"];
     let args = ["--isolated", "--skills-dir", "skills", "eval", "more.jsonl", "--json"];
     let printed: Value = serde_json::from_str(&sandbox.run(&args).stdout).unwrap();
     for figure in ["recall_at", "shown", "named", "wrongly_shown", "tokens", "calibration_error", "positives"] {
@@ -281,4 +289,124 @@ fn an_evaluation_follows_a_saved_description() {
     assert_ne!(before, after);
     assert_eq!(after, timeless(printed(&sandbox, &["eval", "lines.jsonl"])));
     assert_eq!(studio.ask("eval", &json!({"run": "now"}))["threshold"], json!(0.67));
+}
+
+/// The page opens messages by their text: one that is cut would be another message.
+#[test]
+fn evaluations_have_whole_messages_or_say_which_are_cut() {
+    let sandbox = with_messages();
+    std::fs::create_dir_all(sandbox.path("work/.skillcue")).unwrap();
+    let [known, gone] =
+        ["known", "gone"].map(|word| format!("open the pdf {} {word}", "with all its pages ".repeat(8)));
+    let line = |query: &str| format!("{{\"query\": \"{query}\", \"relevant\": [\"pdf\"]}}\n");
+    sandbox.write("work/lines.jsonl", format!("{}{}{LINES}", line(&known), line(&gone)));
+    assert_eq!(sandbox.isolated(&["eval", "lines.jsonl"]).code, Some(0));
+    sandbox.write("work/lines.jsonl", format!("{}{LINES}", line(&known)));
+    let studio = Studio::start(&sandbox, &["--messages", "lines.jsonl"]);
+    let runs = studio.ask("evals", &json!({}))["runs"].clone();
+    let ids: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    let [now, kept] = ids[..] else { panic!("{runs}") };
+    let now = studio.ask("eval", &json!({"run": now}));
+    assert_eq!((&now["run"]["cases"][0]["query"], &now["cut"]), (&json!(known), &json!([])));
+    let kept = studio.ask("eval", &json!({"run": kept}));
+    assert_eq!(kept["run"]["cases"][0]["query"], known.as_str(), "the page knows the whole message");
+    assert!(kept["run"]["cases"][1]["query"].as_str().unwrap().ends_with('…'));
+    assert_eq!(kept["cut"], json!([1]));
+}
+
+/// What others keep up to date is changed where it comes from: the next update would take the change back.
+#[test]
+fn installed_skills_and_those_of_plugins_are_not_edited() {
+    let sandbox = Sandbox::new();
+    sandbox.write("home/.claude/plugins/cache/office/.claude-plugin/plugin.json", r#"{"name": "office"}"#);
+    sandbox.skill("home/.claude/plugins/cache/office/skills/docx", "Reads Word files. Use when asked.");
+    sandbox.skill("home/.claude/skills/notes", "Keeps notes. Use when the user wants to remember.");
+    sandbox.skill("repo/pdf", "Reads PDF files. Use when the user has a PDF.");
+    let run = sandbox.act(&["install", "../repo/pdf", "--enable", "--link", "claude"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    let installed = sandbox.path("home/.local/share/skillcue/skills/pdf/SKILL.md");
+    let before = std::fs::read(&installed).unwrap();
+    let studio = Studio::of(sandbox.command(&["studio", "--json", "--edit"]));
+    let edit = |name: &str| {
+        let preview = studio.ask("preview", &json!({"name": name, "description": "Another. Use when asked."}));
+        let save = json!({"name": name, "description": "Another. Use when asked.", "before": preview["before"].as_str().unwrap_or("")});
+        assert_eq!(studio.ask("save", &save)["error"]["code"], preview["error"]["code"], "{preview}");
+        preview["error"].clone()
+    };
+    for (name, why, help) in
+        [("docx", "plugin \"office\"", "copy it"), ("pdf", "installed from", "skillcue update pdf")]
+    {
+        let error = edit(name);
+        assert_eq!(error["code"], "not_editable", "{name}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+        assert!(error["help"].as_str().unwrap().contains(help), "{error}");
+    }
+    assert_eq!(std::fs::read(&installed).unwrap(), before);
+    assert_eq!(edit("notes"), Value::Null, "one's own is saved");
+}
+
+#[test]
+fn a_preview_says_which_consent_lapses_and_where_a_link_leads() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/.claude/skills/foreign", "Opens a PDF. Use when asked.");
+    sandbox.skill("elsewhere/linked", "Folds paper. Use when asked.");
+    std::fs::create_dir_all(sandbox.path("home/.claude/skills")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path("elsewhere/linked"), sandbox.path("home/.claude/skills/linked")).unwrap();
+    let studio = Studio::of(sandbox.command(&["studio", "--json", "--edit"]));
+    let preview = |name: &str| studio.ask("preview", &json!({"name": name, "description": "Another. Use when asked."}));
+    let seen = preview("foreign");
+    assert_eq!((&seen["lapses"], &seen["target"]), (&json!([]), &Value::Null), "{seen}");
+    let allowed = sandbox.run(&["allow", "foreign", "--yes"]);
+    assert_eq!(allowed.code, Some(0), "{allowed}");
+    let seen = preview("foreign");
+    assert_eq!(seen["lapses"], json!(["load"]), "{seen}");
+    let save = json!({"name": "foreign", "description": "Another. Use when asked.", "before": seen["before"]});
+    assert_eq!(studio.ask("save", &save)["lapses"], json!(["load"]));
+    assert_eq!(studio.ask("allowed", &json!({}))[0]["current"], false);
+    assert_eq!(studio.ask("preview", &json!({"name": "foreign", "description": "A third."}))["lapses"], json!([]));
+    let seen = preview("linked");
+    let target = sandbox.path("elsewhere/linked/SKILL.md").canonicalize().unwrap();
+    assert_eq!(seen["target"], target.to_str().unwrap(), "{seen}");
+}
+
+#[test]
+fn what_a_person_has_denied_is_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/.claude/skills/foreign", "Opens a PDF. Use when asked.");
+    assert_eq!(sandbox.run(&["allow", "foreign", "--yes"]).code, Some(0));
+    let studio = Studio::of(sandbox.command(&["studio", "--json"]));
+    assert_eq!(studio.ask("denied", &json!({})), json!([]));
+    // As `deny` writes it of a skill of a signed catalog, which stays denied whatever it becomes.
+    let file = sandbox.path("home/.local/share/skillcue/consent.json");
+    let mut records: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    records["consents"][0]["denied"] = true.into();
+    records["consents"][0]["changed"] = true.into();
+    std::fs::write(&file, records.to_string()).unwrap();
+    let rows = studio.ask("denied", &json!({}));
+    assert_eq!(rows[0]["subject"]["skill"], "foreign", "{rows}");
+    assert_eq!(studio.ask("allowed", &json!({})), json!([]));
+}
+
+/// A description of several lines is a list for people: saving keeps its lines, and the block that it is written in.
+#[test]
+fn saving_keeps_the_lines_of_a_description() {
+    let sandbox = with_messages();
+    let file = |text: &str| format!("---\nname: lists\ndescription: |\n{text}license: MIT\n---\nBody\n");
+    sandbox.write("work/skills/lists/SKILL.md", file("    Makes lists.\n    Use when asked.\n"));
+    let studio = Studio::start(&sandbox, &["--edit"]);
+    let description = "Makes lists:\n\n- of words\n- of numbers\nUse when asked.";
+    let seen = studio.ask("preview", &json!({"name": "lists", "description": description}));
+    let save = json!({"name": "lists", "description": description, "before": seen["before"]});
+    assert_eq!(studio.ask("save", &save)["error"], Value::Null);
+    let saved = std::fs::read_to_string(sandbox.path("work/skills/lists/SKILL.md")).unwrap();
+    let text = "    Makes lists:\n\n    - of words\n    - of numbers\n    Use when asked.\n";
+    assert_eq!(saved, file(text));
+}
+
+#[test]
+fn an_export_says_how_many_messages_are_inside() {
+    let sandbox = with_messages();
+    sandbox.write("work/many.txt", "open the pdf\n".repeat(301));
+    let run = sandbox.isolated(&["studio", "--export", "report.html", "--messages", "many.txt"]);
+    assert!(run.stderr.contains("300 of 301 messages can be looked at in it"), "{run}");
 }

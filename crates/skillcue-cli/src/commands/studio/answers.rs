@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use skillcue::consent::may_show;
+use skillcue::consent::{Consent, may_show};
 use skillcue::{Budget, Mode, Policy, Request, Skill, Skillcue, Tokens};
 use skillcue_studio::{StudioConfig, StudioData, StudioFailure, StudioQuestion};
 
@@ -111,6 +111,11 @@ impl StudioAnswers {
         self.messages.offered().map(|case| case.query.as_str())
     }
 
+    /// Returns the number of messages that the page offers, and of all messages.
+    pub(super) fn message_counts(&self) -> (usize, usize) {
+        (self.messages.offered().count(), self.messages.cases.len())
+    }
+
     fn live(&self) -> Option<Arc<LiveEvaluation>> {
         if !self.messages.is_labelled {
             return None;
@@ -193,7 +198,7 @@ impl StudioAnswers {
             StudioQuestion::Doctor {} => doctor::json(&context()),
             StudioQuestion::Collisions {} => doctor::collisions_json(&context()),
             StudioQuestion::Evals {} => written(&evals::all(self.live().as_deref(), &context())?),
-            StudioQuestion::Eval { run } => evals::one(&run, self.live().as_deref(), &context()),
+            StudioQuestion::Eval { run } => evals::one(&run, self.live().as_deref(), &self.messages, &context()),
             #[cfg(feature = "agent")]
             StudioQuestion::Traces {} => crate::commands::trace::json(None, &context()),
             #[cfg(feature = "agent")]
@@ -209,6 +214,11 @@ impl StudioAnswers {
             StudioQuestion::Audit {} => audit::json(&context()),
             StudioQuestion::Verify {} => verify::json(&context()),
             StudioQuestion::Allowed {} => written(&allowed::document(&context())?),
+            StudioQuestion::Denied {} => {
+                let denied = context().host()?.consent_store().refusals();
+                let row = |one: &Consent| json!({"subject": one.subject, "since": one.since});
+                written(&denied.iter().map(row).collect::<Vec<_>>())
+            }
             StudioQuestion::Preview { name, description } => {
                 written(&edits::preview(&self.skills, &name, &description, &context())?)
             }

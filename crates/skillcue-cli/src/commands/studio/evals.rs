@@ -42,7 +42,9 @@ impl LiveEvaluation {
             mode,
             model: None,
         };
-        let run = EvalRun::of(&evaluation, &messages.cases, info);
+        let mut run = EvalRun::of(&evaluation, &messages.cases, info);
+        // Not their beginnings, as files have them: the page opens them.
+        run.complete(messages.queries());
         LiveEvaluation { evaluation, run }
     }
 }
@@ -54,6 +56,8 @@ struct OneEvaluation<'e> {
     before: Option<String>,
     comparison: Option<Comparison>,
     evaluation: Option<EvalJson<'e>>,
+    /// The numbers of messages of which only the beginning is kept: the page cannot open them.
+    cut: Vec<usize>,
     /// The certainty from which the run's disclosures showed bodies.
     threshold: f32,
 }
@@ -100,9 +104,17 @@ pub(super) fn all(live: Option<&LiveEvaluation>, context: &Context) -> Result<Va
 
 /// Returns one evaluation: as it is kept, compared with the one before of the same set, and for the page's own messages as
 /// `eval --json` prints it.
-pub(super) fn one(wanted: &str, live: Option<&LiveEvaluation>, context: &Context) -> Result<Vec<u8>, CliError> {
-    let kept = kept(context)?;
+pub(super) fn one(
+    wanted: &str,
+    live: Option<&LiveEvaluation>,
+    messages: &StudioMessages,
+    context: &Context,
+) -> Result<Vec<u8>, CliError> {
+    let mut kept = kept(context)?;
     let live = live.filter(|_| wanted == LIVE);
+    if let Some(run) = kept.runs.iter_mut().find(|run| live.is_none() && id(run) == wanted) {
+        run.complete(messages.queries());
+    }
     let run = match live {
         Some(live) => &live.run,
         None => kept.runs.iter().find(|run| id(run) == wanted).ok_or_else(|| {
@@ -116,6 +128,7 @@ pub(super) fn one(wanted: &str, live: Option<&LiveEvaluation>, context: &Context
     let before = kept.runs.iter().rev().find(is_before);
     let comparison = before.map(|before| Comparison::between(before, run));
     let evaluation = live.map(|live| EvalJson::of(&live.evaluation));
+    let cut = run.cases.iter().enumerate().filter(|(_, case)| !case.is_whole()).map(|(at, _)| at).collect();
     let threshold = Thresholds::of(run.eagerness).body;
-    Ok(serde_json::to_vec(&OneEvaluation { run, before: before.map(id), comparison, evaluation, threshold })?)
+    Ok(serde_json::to_vec(&OneEvaluation { run, before: before.map(id), comparison, evaluation, cut, threshold })?)
 }

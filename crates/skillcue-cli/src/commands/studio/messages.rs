@@ -46,6 +46,11 @@ impl StudioMessages {
         Ok(StudioMessages { file: Some(file.to_path_buf()), cases, is_labelled })
     }
 
+    /// Returns the texts of all messages.
+    pub(super) fn queries(&self) -> impl Iterator<Item = &str> {
+        self.cases.iter().map(|case| case.query.as_str())
+    }
+
     /// Returns the messages that a page offers.
     pub(super) fn offered(&self) -> impl Iterator<Item = &EvalCase> {
         self.cases.iter().take(MAX_OFFERED)
