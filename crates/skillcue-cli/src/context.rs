@@ -60,6 +60,9 @@ pub(crate) struct Context {
     host: OnceCell<Host>,
     /// Whether problems of the configured servers were printed.
     has_printed_problems: Cell<bool>,
+    /// Whether expired catalogs were printed.
+    #[cfg(feature = "fleet")]
+    has_printed_expiries: Cell<bool>,
     /// Whether the command itself ends its child processes when a signal comes.
     #[cfg(feature = "agent")]
     handles_signals_itself: Cell<bool>,
@@ -94,6 +97,8 @@ impl Context {
             global,
             host: OnceCell::new(),
             has_printed_problems: Cell::new(false),
+            #[cfg(feature = "fleet")]
+            has_printed_expiries: Cell::new(false),
             #[cfg(feature = "agent")]
             handles_signals_itself: Cell::new(false),
             shape: BuilderHook::default(),
@@ -272,6 +277,19 @@ impl Context {
         let has_failed = refreshed.iter().any(|refreshed| refreshed.outcome.is_err());
         if has_failed || is_first || self.verbose() {
             catalogs.diagnostics().iter().for_each(|found| self.warn(found));
+            self.has_printed_expiries.set(true);
+        }
+        Ok(())
+    }
+
+    /// Prints the catalogs that have expired, whether or not their stores were asked: each command that has their skills says
+    /// so, once.
+    #[cfg(feature = "fleet")]
+    fn print_expiries(&self) -> Result<(), CliError> {
+        if !self.has_printed_expiries.replace(true)
+            && let Some(catalogs) = self.host()?.catalogs()?
+        {
+            catalogs.expiries().iter().for_each(|found| self.warn(found));
         }
         Ok(())
     }
@@ -316,6 +334,8 @@ impl Context {
             return Ok(skills);
         }
         self.servers()?;
+        #[cfg(feature = "fleet")]
+        self.print_expiries()?;
         let progress = ProgressIndicator::spinner("looking for skills");
         let start = Instant::now();
         let skills = host.skills_with(|builder| self.shaped(builder))?;

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use skillcue::config::CatalogSection;
-use skillcue_fleet::{CatalogStatus, FleetEngine, FleetError, GcOptions, PublicKey, SigningKey, gc, inspect, sign};
+use skillcue::catalog::without_userinfo;
+use skillcue::config::{CatalogSection, catalogs_by_name};
+use skillcue_fleet::{
+    CatalogStatus, FleetEngine, FleetError, GcOptions, PublicKey, SignOptions, SigningKey, gc, inspect, sign,
+};
 
-use super::publish::{days, load_key, open, public_keys};
+use super::publish::{data_dir, days, load_key, open, public_keys};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::ProgressIndicator;
@@ -21,16 +24,18 @@ Examples:
   skillcue catalog keygen ~/acme.key                          makes a key, and prints its public half
   skillcue catalog status                                     the configured catalogs, and what was refused
   skillcue catalog list s3://acme-skills/prod                 what is published there
-  skillcue catalog sign s3://acme-skills/prod --key ~/new.key signs it with a further key
+  skillcue catalog sign URL --key ~/new.key --trusts OLD      signs it with a further key
   skillcue catalog sign URL --key ~/acme.key --renew          makes it valid for another 30 days
+  skillcue catalog sign URL --key ~/acme.key --generation 3-… signs exactly what `verify` has shown
   skillcue catalog verify s3://acme-skills/prod --deep        reads and checks every byte
   skillcue catalog gc s3://acme-skills/prod --keep 10         deletes old generations
 
-A URL may be the name of a configured catalog. Exit code 1 if something is refused.
+A URL may be the name of a configured catalog. Exit code 1 if something is refused. A key signs only what it, or a key of
+--trusts, has signed before, or what --generation names: a signature vouches for everything in a generation.
 With --json keygen prints {key, file}; status prints {catalogs: [{name, url, skills, sequence, expires, expired, signers,
 trusted, asked, stale, failure, has_policy, policy_applies}]}; list prints {catalog, sequence, skills: [{name, uri,
-description, files, bytes}]}; sign prints {sequence, key}; verify prints {catalog, sequence, expires, signers, skills,
-verified, policy}; gc prints {kept, generations, blobs, bytes, dry_run}.";
+description, files, bytes}]}; sign prints {sequence, key}; verify prints {catalog, sequence, generation, expires, signers,
+skills, verified, policy}; gc prints {kept, generations, blobs, bytes, dry_run}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -60,9 +65,15 @@ enum CatalogCommand {
         /// The file of the key
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// Sign only what KEY has signed; may be given several times
+        /// Sign what KEY has signed, too, besides what this key has; may be given several times
         #[arg(long, value_name = "KEY")]
         trusts: Vec<String>,
+        /// Sign exactly this generation, whatever key has signed it, also if it has expired: `verify` prints its name
+        #[arg(long, value_name = "N-DIGEST")]
+        generation: Option<String>,
+        /// Sign generation N or a newer one only: for a machine that remembers nothing, such as CI
+        #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+        at_least: u64,
         /// Make it the next generation, valid from now on
         #[arg(long)]
         renew: bool,
@@ -105,9 +116,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         CatalogCommand::Status => status(context),
         CatalogCommand::List { url } => list(url, context),
         CatalogCommand::Keygen { file } => keygen(file, context),
-        CatalogCommand::Sign { url, key, trusts, renew, days: count } => {
-            let renew = renew.then(|| days(*count));
-            sign_with(url, key, trusts, renew, context)
+        CatalogCommand::Sign { url, key, trusts, generation, at_least, renew, days: count } => {
+            let options = SignOptions {
+                trusted: public_keys(trusts)?,
+                renew: renew.then(|| days(*count)),
+                generation: generation.as_deref().map(str::parse).transpose().map_err(|error| failed(&error))?,
+                name: None,
+                at_least: *at_least,
+                data: data_dir(context)?,
+            };
+            sign_with(url, key, options, context)
         }
         CatalogCommand::Verify { url, trusts, deep } => verify(url, trusts, *deep, context),
         CatalogCommand::Gc { url, keep, grace_days, alone, dry_run } => {
@@ -120,13 +138,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 /// Returns the address, and the configured catalog there, if there is one.
 fn place<'c>(url: &'c str, context: &'c Context) -> Result<(&'c str, Option<&'c CatalogSection>), CliError> {
-    let sections = &context.settings()?.catalogs;
+    let (sections, _) = catalogs_by_name(&context.settings()?.catalogs);
     if url.contains("://") {
-        return Ok((url, sections.iter().find(|section| section.url.as_deref() == Some(url))));
+        return Ok((url, sections.into_iter().find(|section| section.url.as_deref() == Some(url))));
     }
-    let section = sections.iter().find(|section| section.name == url);
+    let section = sections.into_iter().find(|section| section.name == url);
     let address = section.and_then(|section| section.url.as_deref()).ok_or_else(|| {
-        CliError::failure("not_found", format!("there is no catalog {url:?}")).help(
+        CliError::failure("not_found", format!("there is no catalog {:?}", without_userinfo(url))).help(
             "name one below [[catalog]] in skillcue.toml, or write its address: s3://, gs://, az://, https://, file://",
         )
     })?;
@@ -181,7 +199,7 @@ pub(super) fn status_text(status: &[CatalogStatus], indent: &str) -> String {
         let _ = writeln!(out, "{indent}{}  {generation}", paint(style::SOURCE, &catalog.name));
         let _ = writeln!(out, "{indent}  {}", text::one_line(&catalog.url));
         let signed = match (&catalog.signers[..], catalog.trusted) {
-            ([], _) => "not signed: each skill is allowed by you".to_owned(),
+            ([], _) => "no key that is configured has signed it: each skill is allowed by you".to_owned(),
             (signers, true) => {
                 format!("signed by {}: its skills load without asking", text::one_line(&signers.join(", ")))
             }
@@ -253,21 +271,12 @@ fn keygen(file: &std::path::Path, context: &Context) -> Result<Outcome, CliError
     })
 }
 
-fn sign_with(
-    url: &str,
-    key: &std::path::Path,
-    trusts: &[String],
-    renew: Option<Duration>,
-    context: &Context,
-) -> Result<Outcome, CliError> {
+fn sign_with(url: &str, key: &std::path::Path, options: SignOptions, context: &Context) -> Result<Outcome, CliError> {
     let (address, section) = place(url, context)?;
     let key = load_key(key, context)?;
     let store = open(address, false, context)?;
-    let mut keys = trusted(trusts, section)?;
-    if !keys.is_empty() {
-        keys.push(key.public());
-    }
-    let sequence = sign(&FleetEngine::default(), &store, &key, &keys, renew).map_err(|error| failed(&error))?;
+    let options = SignOptions { name: section.map(|section| section.name.clone()), ..options };
+    let sequence = sign(&FleetEngine::default(), &store, &key, &options).map_err(|error| failed(&error))?;
     let public = key.public().to_string();
     context.report(Outcome::Done, &json!({"sequence": sequence, "key": public}), || {
         format!("generation {sequence} is signed by {public}\n")
@@ -282,7 +291,8 @@ fn verify(url: &str, trusts: &[String], deep: bool, context: &Context) -> Result
     let report = inspect(&FleetEngine::default(), &store, &keys, deep).map_err(|error| failed(&error))?;
     drop(progress);
     let document = json!({
-        "catalog": report.catalog, "sequence": report.sequence, "expires": report.expires, "signers": report.signers,
+        "catalog": report.catalog, "sequence": report.sequence, "generation": report.generation.to_string(),
+        "expires": report.expires, "signers": report.signers,
         "skills": report.entries.len(), "verified": report.verified, "policy": report.policy,
     });
     context.report(Outcome::Done, &document, || {
@@ -298,11 +308,12 @@ fn verify(url: &str, trusts: &[String], deep: bool, context: &Context) -> Result
         };
         let policy = if report.policy.is_some() { "carries a policy; --json shows it\n" } else { "" };
         format!(
-            "{}  generation {}, {} skills{files}\n{signed}, valid until {}\n{policy}",
+            "{}  generation {}, {} skills{files}\n{signed}, valid until {}\ngeneration {}\n{policy}",
             paint(style::SOURCE, &report.catalog),
             report.sequence,
             text::thousands(report.entries.len()),
-            report.expires
+            report.expires,
+            report.generation
         )
     })
 }

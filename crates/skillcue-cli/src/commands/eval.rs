@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// Exit with 1 if more of the messages that need nothing select something
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share::<f64>)]
     max_false: Option<f64>,
-    /// Exit with 1 if more messages got worse since the last kept run
+    /// Exit with 1 if more messages got worse since the last kept run that did not fail a limit
     #[arg(long, value_name = "N")]
     max_worse: Option<usize>,
     /// Keep the run in .skillcue/evals of the project, and make the directory
@@ -191,8 +191,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let loaded = answers.as_ref().map(ModelJson::loaded);
     #[cfg(not(feature = "agent"))]
     let loaded = None;
-    let kept = history::keep(args, context, mode, &evaluation, &cases, loaded)?;
+    let mut kept = history::compare(args, context, mode, &evaluation, &cases, loaded)?;
     let failed = args.failed_limits(&evaluation, kept.since.as_ref());
+    kept.keep(args, context, !failed.is_empty())?;
     write_files(args, &kept, &failed)?;
     let document = EvalJson {
         evaluation: &evaluation,

@@ -21,7 +21,7 @@ Examples:
   skillcue link pdf --client copilot --project   from the project's registry, into .github/skills
   skillcue unlink pdf                            no agent sees it through a link any more
 
-Only installed skills that are on can be linked; what is there already is never touched. `skillcue remove` removes
+Only installed skills that are on, and that no policy closes, can be linked; what is there already is never touched. `skillcue remove` removes
 the links, too. Where links do not work, a copy is made, and kept up to date by `skillcue update`.
 With --json it prints [{name, client, path, changed, copied}].";
 
@@ -55,6 +55,9 @@ pub(crate) fn link_all(
         .iter()
         .map(|client| Ok((*client, folder(*client, registry, context)?)))
         .collect::<Result<_, CliError>>()?;
+    if !folders.is_empty() {
+        registry.check_linkable(names, context.host()?.policy()?)?;
+    }
     let mut changes = Vec::new();
     for (client, folder) in folders {
         changes.extend(registry.link(names, client, &folder)?);

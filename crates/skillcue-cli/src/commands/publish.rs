@@ -1,16 +1,19 @@
 //! `skillcue publish`: skills of a directory become part of a catalog on an object store.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use skillcue::ErrorInfo as _;
 use skillcue::catalog::OrgPolicy;
+use skillcue::config::catalogs_by_name;
 use skillcue_fleet::{
-    Bandwidth, FleetEngine, FleetError, PolicyChange, PublicKey, PublishOptions, PublishReport, SigningKey, Store,
-    StoreOptions, publish,
+    Bandwidth, FleetEngine, FleetError, PolicyChange, PublicKey, PublishCheck, PublishOptions, PublishReport,
+    SigningKey, Store, StoreOptions, publish,
 };
+use skillcue_registry::{PackError, check_outbound};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -26,7 +29,9 @@ Examples:
   skillcue publish s3://acme-skills/prod --remove old-skill    takes a skill out
   skillcue publish s3://acme-skills/prod --policy policy.toml --key ~/acme.key
 
-What is in the catalog already is not written again; skills of other publishers stay.
+What is in the catalog already is not written again; skills of other publishers stay. Each skill is audited and
+compared with the policy first, as by `skillcue push`; one that fails is left out.
+With a key, nothing is built upon an expired generation, nor upon one that is older than this machine has seen.
 Credentials are the usual variables: AWS_ACCESS_KEY_ID and its kin, GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_KEY.
 Exit code 1 if a skill could not be published; the others are.
 With --json it prints {catalog, sequence, is_new, skills, added, changed, unchanged, removed, policy_changed,
@@ -56,6 +61,12 @@ pub(crate) struct Args {
     /// Publish without a signature though the catalog has one
     #[arg(long, conflicts_with = "key")]
     unsigned: bool,
+    /// Build upon generation N or a newer one only: for a machine that remembers nothing, such as CI
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    at_least: u64,
+    /// Publish in spite of findings of high severity
+    #[arg(long)]
+    allow_findings: bool,
     /// Carry the policy in FILE: readers with keys apply it beside their own, to all of their skills
     #[arg(long, value_name = "FILE", requires = "key")]
     policy: Option<PathBuf>,
@@ -88,6 +99,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         unsigned: args.unsigned,
         expiry: days(args.days),
         policy: policy_change(args, context)?,
+        at_least: args.at_least,
+        data: data_dir(context)?,
+        check: Some(Arc::new(OutboundCheck {
+            allow_findings: args.allow_findings,
+            policy: context.host()?.policy()?.clone(),
+        })),
     };
     let store = open(url, true, context)?;
     let store = match bandwidth(args.bandwidth.as_deref())? {
@@ -107,6 +124,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         "sent": traffic.sent,
     });
     context.report(Outcome::of(report.refused.is_empty()), &document, || said(&report, &store, options.key.is_some()))
+}
+
+/// Checks each skill as `push` does.
+#[derive(Debug)]
+struct OutboundCheck {
+    allow_findings: bool,
+    policy: OrgPolicy,
+}
+
+impl PublishCheck for OutboundCheck {
+    fn refusal(&self, dir: &Path) -> Option<String> {
+        let error = check_outbound(dir, self.allow_findings, Some(&self.policy)).err()?;
+        let hint = match &error {
+            PackError::Findings { .. } => {
+                Some(format!("`skillcue audit {}` shows them, --allow-findings publishes all the same", dir.display()))
+            }
+            error => error.hint().map(std::borrow::Cow::into_owned),
+        };
+        Some(hint.map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}")))
+    }
+}
+
+/// Returns the directory that remembers which generations were seen.
+pub(crate) fn data_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
+    Ok(context.environment()?.data_home.as_ref().map(|data| data.join("skillcue")))
 }
 
 fn said(report: &PublishReport, store: &Store, is_signed: bool) -> String {
@@ -145,7 +187,8 @@ const MAX_NAMED: usize = 20;
 
 /// Opens the store at an address that a person typed: the options of a configured catalog there count, too.
 pub(crate) fn open(url: &str, create: bool, context: &Context) -> Result<Store, CliError> {
-    let section = context.quiet_settings()?.catalogs.iter().find(|section| section.url.as_deref() == Some(url));
+    let (sections, _) = catalogs_by_name(&context.quiet_settings()?.catalogs);
+    let section = sections.into_iter().find(|section| section.url.as_deref() == Some(url));
     let options = section.map(|section| section.options.clone()).unwrap_or_default();
     let bandwidth = bandwidth(section.and_then(|section| section.bandwidth.as_deref()))?;
     let variables = context.environment()?.text_variables();
@@ -172,7 +215,7 @@ fn policy_change(args: &Args, context: &Context) -> Result<PolicyChange, CliErro
     Ok(PolicyChange::Set(text))
 }
 
-pub(crate) fn load_key(file: &std::path::Path, context: &Context) -> Result<Arc<SigningKey>, CliError> {
+pub(crate) fn load_key(file: &Path, context: &Context) -> Result<Arc<SigningKey>, CliError> {
     let file = context.environment()?.resolve(file);
     SigningKey::load(&file).map(Arc::new).map_err(|error| CliError::of(&error))
 }

@@ -6,13 +6,14 @@ mod page;
 mod trial;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillcue::eval::{EvalCase, Evaluation};
+use skillcue::Mode;
+use skillcue::eval::{CaseResult, EvalCase, Evaluation};
 use skillcue::tune::{
     TuneCandidate, TuneChoice, TuneDraft, TuneError, TuneSource, TuneTrial, candidates, changes_by_skill, is_unseen,
-    rivals_of,
+    remove_common_keywords, rivals_of,
 };
 use skillcue_base::{os_message, rewrite_file};
 use skillcue_format::MatchingEdit;
@@ -41,7 +42,8 @@ of files of the body, what competitors are for (\"Not for …: use …\"), and w
 messages chooses; the figures are those of the other half, over the whole catalog. Without --eval the messages are
 those of the last kept run of `skillcue eval`, and those in the ledger, if texts are recorded.
 It exits with 1 if nothing helps on the half that was not used. With --json it prints {skill, path, messages,
-candidates, evaluated, steps, draft, before, after, own, others, sum, proposed, written, diff}.";
+candidates, evaluated, steps, draft, before, after, by_model: {before, after}, own, others, sum, by_keywords, proposed,
+written, diff}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -76,10 +78,16 @@ struct TuneJson {
     /// The figures of the half that was not used.
     before: HalfFigures,
     after: HalfFigures,
+    /// The recall at 3 of the messages in that half that the model has written, if they judge, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_model: Option<ModelFigures>,
     /// The change of the skill's own messages in that half, in messages; of all others; their sum.
     own: f32,
     others: f32,
     sum: f32,
+    /// The change of all messages in that half in the mode `keyword`, if keywords are added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_keywords: Option<f32>,
     /// The skills whose messages in that half fare better or worse.
     changed: Vec<SkillChange>,
     /// Whether it is an improvement.
@@ -96,6 +104,17 @@ struct MessageCounts {
     own_train: usize,
     own_unseen: usize,
     unseen: usize,
+    /// Of the skill's own in the other half, those that the model has written.
+    of_model: usize,
+}
+
+/// The recall at 3 of messages that the model has written, and of the skill's other messages.
+#[derive(Debug, Serialize)]
+struct ModelFigures {
+    before: Option<f64>,
+    after: Option<f64>,
+    others_before: Option<f64>,
+    others_after: Option<f64>,
 }
 
 /// The figures of the half that was not used. A share is `None` if there are no messages of its kind.
@@ -153,16 +172,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let ideas = args.ideas(context, &name, &description, &body, &rivals)?;
     #[cfg(not(feature = "agent"))]
     let ideas = ModelIdeas::default();
-    let mut cases = messages(args, context, &name)?;
-    cases.extend(ideas.messages.iter().cloned());
+    let labelled = messages(args, context, &name)?;
     let own = |case: &&EvalCase| case.relevant.contains(&name);
-    let (unseen, train): (Vec<EvalCase>, Vec<EvalCase>) =
-        cases.iter().cloned().partition(|case| is_unseen(&case.query));
+    let SplitMessages { train, unseen, of_model } = SplitMessages::of(labelled, &ideas.messages, &name);
     let counts = MessageCounts {
-        all: cases.len(),
+        all: train.len() + unseen.len(),
         own_train: train.iter().filter(own).count(),
         own_unseen: unseen.iter().filter(own).count(),
         unseen: unseen.len(),
+        of_model,
     };
     if counts.own_train + counts.own_unseen < MIN_MESSAGES || counts.own_train == 0 || counts.own_unseen == 0 {
         let message = format!(
@@ -183,6 +201,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     let mut proposals: Vec<TuneCandidate> = candidates(&source);
     proposals.extend(ideas.candidates);
+    remove_common_keywords(skills, &name, &mut proposals);
     let count = proposals.len();
     let progress = ProgressIndicator::spinner("trying candidates");
     let trial = TuneTrial::new(skills, &dir.path(), &path, original.clone(), mode).map_err(|error| failed(&error))?;
@@ -190,16 +209,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         progress.set_message(format!("trying candidates: {tried}"));
     });
     progress.set_message("judging on the other half".to_owned());
-    let before = trial
-        .evaluate(&TuneDraft { description: description.clone(), keywords: Vec::new() }, &unseen)
-        .map_err(|error| failed(&error))?;
+    let plain = TuneDraft { description: description.clone(), keywords: Vec::new() };
+    let before = trial.evaluate(&plain, &unseen).map_err(|error| failed(&error))?;
     let after = if choice.steps.is_empty() {
         before.clone()
     } else {
         trial.evaluate(&choice.draft, &unseen).map_err(|error| failed(&error))?
     };
+    // In this mode a keyword alone selects the skill: it must not cost there what it gains elsewhere.
+    let by_keywords = (mode != Mode::Keyword && !choice.draft.keywords.is_empty())
+        .then(|| {
+            let before = trial.evaluate_by_keywords(&plain, &unseen)?;
+            let after = trial.evaluate_by_keywords(&choice.draft, &unseen)?;
+            Ok(changes_by_skill(&name, &unseen, &before, &after).values().sum::<f32>())
+        })
+        .transpose()
+        .map_err(|error: TuneError| failed(&error))?;
     drop(progress);
-    let changes = changes_by_skill(&unseen, &before, &after);
+    let changes = changes_by_skill(&name, &unseen, &before, &after);
     let own_change = changes.get(&name).copied().unwrap_or(0.0);
     let sum: f32 = changes.values().sum();
     let new = trial.text_of(&choice.draft).map_err(|error| failed(&error))?;
@@ -210,20 +237,92 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         candidates: count,
         before: HalfFigures::of(&unseen, &before, &name),
         after: HalfFigures::of(&unseen, &after, &name),
+        by_model: ModelFigures::of(&unseen, of_model, [&before, &after], &name),
         own: own_change,
         others: sum - own_change,
         sum,
+        by_keywords,
         changed: ranked(changes),
-        proposed: !choice.steps.is_empty() && own_change > -1e-6 && sum > 1e-6,
+        proposed: !choice.steps.is_empty()
+            && own_change > -1e-6
+            && sum > 1e-6
+            && by_keywords.is_none_or(|change| change > -1e-6),
         choice,
         written: false,
         path: path.clone(),
     };
     if args.write && document.proposed {
-        rewrite_file(&path, &new).map_err(|error| CliError::write(&path, &error))?;
+        write_unless_changed(&path, &original, &new)?;
         document.written = true;
     }
     context.report(Outcome::of(document.proposed), &document, || page::page(&document, context))
+}
+
+/// Writes a file that still is as it was when it was read. A run takes minutes, in which its author may go on writing.
+fn write_unless_changed(path: &Path, original: &[u8], new: &[u8]) -> Result<(), CliError> {
+    let now = std::fs::read(path).map_err(|error| CliError::write(path, &error))?;
+    if now != original {
+        let message = format!("{} was changed while it was tuned; nothing was written", path.display());
+        return Err(
+            CliError::failure("tune_changed", message).help("run it again: it then begins with the changed file")
+        );
+    }
+    rewrite_file(path, new).map_err(|error| CliError::write(path, &error))
+}
+
+/// The two halves of the messages.
+struct SplitMessages {
+    /// The half that chooses.
+    train: Vec<EvalCase>,
+    /// The half that judges; the last `of_model` of it were written by the model.
+    unseen: Vec<EvalCase>,
+    of_model: usize,
+}
+
+impl SplitMessages {
+    /// Splits labelled messages. Those of a model come from the answer that proposes the words, and would judge them well: they
+    /// only choose if there are enough others to judge by.
+    fn of(labelled: Vec<EvalCase>, of_model: &[EvalCase], name: &str) -> SplitMessages {
+        let own = labelled.iter().filter(|case| case.relevant.iter().any(|needed| needed == name));
+        let (own_unseen, own_train) = own.partition::<Vec<_>, _>(|case| is_unseen(&case.query));
+        let is_enough = own_unseen.len() + own_train.len() >= MIN_MESSAGES && !own_unseen.is_empty();
+        let (mut unseen, mut train) = labelled.into_iter().partition::<Vec<_>, _>(|case| is_unseen(&case.query));
+        let before = unseen.len();
+        for case in of_model {
+            if is_enough || !is_unseen(&case.query) { &mut train } else { &mut unseen }.push(case.clone());
+        }
+        let of_model = unseen.len() - before;
+        SplitMessages { train, unseen, of_model }
+    }
+}
+
+impl ModelFigures {
+    /// Returns the figures of the last `count` messages, which the model has written; `None` if there are none.
+    fn of(cases: &[EvalCase], count: usize, [before, after]: [&Evaluation; 2], name: &str) -> Option<ModelFigures> {
+        let start = cases.len() - count;
+        let recall = |evaluation: &Evaluation, range: std::ops::Range<usize>| {
+            let results = evaluation.cases.get(range.clone()).unwrap_or_default();
+            own_recall(cases[range].iter().zip(results), name, 3)
+        };
+        (count > 0).then(|| ModelFigures {
+            before: recall(before, start..cases.len()),
+            after: recall(after, start..cases.len()),
+            others_before: recall(before, 0..start),
+            others_after: recall(after, 0..start),
+        })
+    }
+}
+
+/// Returns the share of the messages of a skill that find it among so many first hits.
+fn own_recall<'c>(
+    results: impl Iterator<Item = (&'c EvalCase, &'c CaseResult)>,
+    name: &str,
+    most: usize,
+) -> Option<f64> {
+    let own: Vec<_> = results.filter(|(case, _)| case.relevant.iter().any(|of| of == name)).collect();
+    let found = own.iter().filter(|(_, result)| result.rank.is_some_and(|rank| rank <= most)).count();
+    #[expect(clippy::cast_precision_loss, reason = "numbers of messages")]
+    (!own.is_empty()).then(|| found as f64 / own.len() as f64)
 }
 
 fn failed(error: &TuneError) -> CliError {
@@ -289,13 +388,7 @@ fn ranked(changes: BTreeMap<String, f32>) -> Vec<SkillChange> {
 
 impl HalfFigures {
     fn of(cases: &[EvalCase], evaluation: &Evaluation, name: &str) -> HalfFigures {
-        let own: Vec<_> =
-            cases.iter().zip(&evaluation.cases).filter(|(case, _)| case.relevant.iter().any(|of| of == name)).collect();
-        let recall = |most: usize| {
-            let found = own.iter().filter(|(_, result)| result.rank.is_some_and(|rank| rank <= most)).count();
-            #[expect(clippy::cast_precision_loss, reason = "numbers of messages")]
-            (!own.is_empty()).then(|| found as f64 / own.len() as f64)
-        };
+        let recall = |most| own_recall(cases.iter().zip(&evaluation.cases), name, most);
         HalfFigures {
             own_recall_at_3: recall(3),
             own_recall_at_1: recall(1),
@@ -305,3 +398,7 @@ impl HalfFigures {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tune/tests.rs"]
+mod tests;

@@ -186,10 +186,16 @@ fn show(args: &Args, context: &Context, taken: Option<&mut Vec<u8>>) -> Result<O
     context.report(Outcome::Done, &document, || {
         // Elsewhere than on a terminal, a finding is one line.
         let columns = context.terminal.width().unwrap_or(10_000);
-        if report.events == 0 && report.messages == 0 && args.skill.is_none() {
+        if report.events == 0 && report.messages == 0 {
             return empty(switch, state, args).remarks(off(switch));
         }
         let page = page::page(&report, args.by, args.skill.as_deref(), &listings, columns);
+        let page = match &args.skill {
+            Some(name) if page.is_empty() => {
+                format!("nothing was recorded about {} in this time\n", text::one_line(name))
+            }
+            _ => page,
+        };
         let lost = state.map_or(0, |state| state.dropped);
         let lost = (lost > 0).then(|| format!("{} could not be recorded", text::count(lost, "event")));
         let (events, messages) = (report.events as u64, report.messages);

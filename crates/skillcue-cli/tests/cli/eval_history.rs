@@ -78,9 +78,18 @@ fn a_later_run_says_first_what_got_worse() {
     ");
     let strict = sandbox.isolated(&[&EVAL[..], &["--max-worse", "0"]].concat());
     assert_eq!(strict.code, Some(0), "it got better again: {strict}");
-    let strict = sandbox.isolated(&[&["--config", "off.toml"], &EVAL[..], &["--max-worse", "0"]].concat());
-    assert!(strict.code == Some(1) && strict.stderr.contains("error[max_worse]: 1 message got worse"), "{strict}");
-    // Another mode is another series.
+    // A run that failed is nothing to compare with: what failed once fails again.
+    for _ in 0..2 {
+        let strict = sandbox.isolated(&[&["--config", "off.toml"], &EVAL[..], &["--max-worse", "0"]].concat());
+        assert!(strict.code == Some(1) && strict.stderr.contains("error[max_worse]: 1 message got worse"), "{strict}");
+    }
+    let history = sandbox.isolated(&["eval", "--history", "--json"]).json();
+    let failed: Vec<bool> = history["runs"].as_array().unwrap().iter().map(|run| run["failed"] == true).collect();
+    assert_eq!(failed, [false, false, false, false, true, true]);
+    assert!(sandbox.isolated(&["eval", "--history"]).stdout.ends_with("failed\n"));
+    // Another eagerness is another series, and so is another mode.
+    let other = sandbox.isolated(&[&EVAL[..], &["--eagerness", "0.9"]].concat());
+    assert!(other.stdout.starts_with("5 messages over"), "{other}");
     let other = sandbox.isolated(&["eval", "--mode", "hybrid", "lines.jsonl"]);
     assert!(other.stdout.starts_with("5 messages over"), "{other}");
 }

@@ -55,6 +55,32 @@ fn a_model_is_judged_by_what_it_loads() {
 }
 
 #[test]
+fn a_model_that_loads_less_is_a_regression() {
+    let sandbox = Sandbox::with_library();
+    sandbox.write("work/set.jsonl", SET);
+    let server = Server::start(|received| {
+        let needs = received.last_user().contains("crane") && received.tool_results().is_empty();
+        if needs { Reply::calls([("one", "load_skill", json!({"skill_id": "origami"}))]) } else { Reply::text("Done.") }
+    });
+    let first = eval(&sandbox, &server, &["--keep", "--max-worse", "0"]);
+    assert_eq!(first.code, Some(0), "{first}");
+    let worse = Server::start(script);
+    for _ in 0..2 {
+        let files = ["--max-worse", "0", "--junit", "junit.xml", "--summary", "summary.md"];
+        let run = eval(&sandbox, &worse, &files);
+        assert_eq!(run.code, Some(1), "{run}");
+        assert!(run.stderr.contains("error[max_worse]: 1 message got worse"), "{run}");
+        assert!(run.stdout.contains("reached, a wrong one loaded"), "{run}");
+    }
+    let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+    let junit = read("work/junit.xml");
+    assert!(junit.contains("reached; the model loaded csv\""), "{junit}");
+    let summary = read("work/summary.md");
+    assert!(summary.contains("| wrong skill loaded by it | 0.0 % | 50.0 % |"), "{summary}");
+    assert!(summary.contains("reached, a wrong one loaded"), "{summary}");
+}
+
+#[test]
 fn a_server_that_fails_is_an_error_and_some_failures_are_counted() {
     let sandbox = Sandbox::with_library();
     sandbox.write("work/set.jsonl", SET);

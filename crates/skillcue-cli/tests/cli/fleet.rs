@@ -31,6 +31,12 @@ mod with_fleet {
         format!("file://{}", sandbox.path("store/acme").display())
     }
 
+    /// Returns the directory of the catalog's files in the cache.
+    fn kept_files(sandbox: &Sandbox) -> std::path::PathBuf {
+        let mut kept = std::fs::read_dir(sandbox.path("home/.cache/skillcue/catalogs")).unwrap();
+        kept.next().unwrap().unwrap().path().join("files")
+    }
+
     fn parsed(run: &Run) -> Value {
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
     }
@@ -61,7 +67,7 @@ mod with_fleet {
         // By a word of its body, which was not read.
         let found = parsed(&sandbox.run(&["search", "the xylograph", "--json"]));
         assert_eq!(found["hits"][0]["name"], "acme:refunds", "{found}");
-        assert!(!sandbox.path("home/.cache/skillcue/catalogs/acme/files").exists(), "a body was fetched ahead of need");
+        assert!(!kept_files(&sandbox).exists(), "a body was fetched ahead of need");
         let loaded = sandbox.run(&["load", "acme:refunds"]);
         assert!(loaded.stdout.contains("Ask for the xylograph number."), "{loaded}");
         let status = parsed(&sandbox.run(&["catalog", "status", "--json"]));
@@ -187,7 +193,7 @@ mod with_fleet {
         assert!(answers[0]["result"].to_string().contains("Mine."), "{}", answers[0]);
         std::fs::remove_dir_all(sandbox.path("home/.agents/skills/acme")).unwrap();
         // A file that is another one than was signed is not served.
-        let cached = sandbox.path("home/.cache/skillcue/catalogs/acme/files");
+        let cached = kept_files(&sandbox);
         std::fs::remove_dir_all(&cached).unwrap();
         for entry in std::fs::read_dir(sandbox.path("store/acme/blobs/sha256")).unwrap() {
             for blob in std::fs::read_dir(entry.unwrap().path()).unwrap() {

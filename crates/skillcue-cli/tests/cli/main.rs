@@ -33,6 +33,8 @@ mod eval_model;
 mod far_server;
 mod files;
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_trust;
 mod global;
 mod hook;
 #[cfg(feature = "agent")]
@@ -42,6 +44,7 @@ mod list;
 mod load;
 mod man;
 mod mcp;
+mod mcp_views;
 mod model;
 mod new;
 mod pages;

@@ -243,7 +243,7 @@ fn a_policy_of_a_catalog_closes_on_every_surface() {
         assert_eq!(pulled.code, Some(0), "{pulled}");
         // It is in force without the store, and without what is kept of its skills.
         std::fs::remove_dir_all(sandbox.path("store/house")).unwrap();
-        std::fs::remove_dir_all(sandbox.path("home/.cache/skillcue/catalogs/house")).unwrap();
+        std::fs::remove_dir_all(sandbox.path("home/.cache/skillcue/catalogs")).unwrap();
         check_closed(
             &sandbox,
             &way,

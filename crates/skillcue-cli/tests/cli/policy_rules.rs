@@ -34,6 +34,26 @@ fn content_is_judged_as_it_is_now() {
     assert!(said.code == Some(1) && said.stderr.contains("forbid.digests"), "{said}");
 }
 
+/// Another agent does not know of the policy.
+#[test]
+fn no_link_leads_to_a_closed_skill() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "from/inv");
+    assert_eq!(sandbox.run(&["install", "../from", "--enable"]).code, Some(0));
+    for policy in [
+        "[forbid]\nskills = [\"inv\"]\n",
+        "[sources]\nallow = [\"user\"]\n",
+        "[audit]\nrefuse = \"high\"\n[forbid]\norigins = [\"*from*\"]\n",
+    ] {
+        sandbox.write(POLICY, policy);
+        let said = run(&sandbox, &["link", "inv", "--client", "claude"]);
+        assert!(said.code == Some(1) && said.stderr.contains("error[policy]"), "{policy}: {said}");
+        assert!(sandbox.path("home/.claude/skills/inv").symlink_metadata().is_err(), "{policy}");
+    }
+    sandbox.write(POLICY, "[sources]\nallow = [\"installed\"]\n");
+    assert_eq!(run(&sandbox, &["link", "inv", "--client", "claude"]).code, Some(0));
+}
+
 #[test]
 fn nothing_is_installed_that_a_policy_refuses() {
     let sandbox = Sandbox::new();

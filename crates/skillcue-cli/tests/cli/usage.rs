@@ -166,9 +166,22 @@ fn no_text_of_a_message_is_in_the_files_of_the_ledger() {
     // In the spool, and then in the database.
     assert!(sandbox.path("home/.local/share/skillcue/usage.db-spool").exists());
     assert!(!has_message(&sandbox));
-    assert!(!sandbox.run(&["usage", "export"]).stdout.contains("quokka"));
+    let exported = sandbox.run(&["usage", "export"]).stdout;
+    assert!(
+        exported.contains("pdf-forms") && !exported.contains("quokka") && !exported.contains("\"text\""),
+        "{exported}"
+    );
     assert!(!sandbox.path("home/.local/share/skillcue/usage.db-spool").exists());
     assert!(!has_message(&sandbox));
+}
+
+#[test]
+fn a_skill_without_events_has_a_line_and_no_empty_tables() {
+    let sandbox = house();
+    hook(&sandbox, &prompt(&sandbox, "s1"));
+    let run = sandbox.run(&["usage", "--skill", "origami"]);
+    assert!(run.code == Some(0) && run.stdout.starts_with("To look at\n  untried   origami: not shown yet"), "{run}");
+    assert!(!run.stdout.contains("WEEK OF") && !run.stdout.contains("\n\n"), "{run}");
 }
 
 #[test]
@@ -205,7 +218,11 @@ fn text_is_kept_and_exported_only_if_it_is_asked_for() {
     let sandbox = house();
     sandbox.write(crate::sandbox::SETTINGS, "[usage]\ntext = true\n");
     hook(&sandbox, &prompt(&sandbox, "s1"));
-    assert!(!sandbox.run(&["usage", "export"]).stdout.contains("quokka"));
+    let exported = sandbox.run(&["usage", "export"]).stdout;
+    assert!(
+        exported.contains("pdf-forms") && !exported.contains("quokka") && !exported.contains("\"text\""),
+        "{exported}"
+    );
     assert!(sandbox.run(&["usage", "export", "--with-text"]).stdout.contains(MESSAGE));
     assert_eq!(sandbox.run(&["usage", "purge"]).code, Some(2));
     assert_eq!(sandbox.run(&["usage", "purge", "--yes"]).stderr, "removed 1 event\n");

@@ -1,10 +1,11 @@
-//! Consent to a project's `skillcue.toml`, which may then add servers and directories outside of the project, set
-//! limits, and configure the agent.
+//! Consent to a project's `skillcue.toml`, which may then add servers, catalogs, views and directories outside of the
+//! project, set limits, and configure the agent.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue::config::{AgentSection, Distrusted, JudgeSection, RunSection, UsageSection};
+use skillcue::catalog::without_userinfo;
+use skillcue::config::{AgentSection, CatalogTrust, Distrusted, JudgeSection, RunSection, UsageSection, ViewSection};
 use skillcue_host::project_wants;
 
 use super::ConsentRequest;
@@ -90,6 +91,23 @@ fn usage(usage: &UsageSection) -> Vec<String> {
     fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
 }
 
+/// Returns the globs of a view, as they are written there.
+fn globs(view: &ViewSection) -> String {
+    let fields = [
+        ("skills", &view.skills),
+        ("sources", &view.sources),
+        ("plugins", &view.plugins),
+        ("exclude_skills", &view.exclude_skills),
+        ("exclude_sources", &view.exclude_sources),
+        ("exclude_plugins", &view.exclude_plugins),
+    ];
+    let words = fields.into_iter().filter(|(_, globs)| !globs.is_empty()).map(|(name, globs)| {
+        let globs: Vec<String> = globs.iter().map(|glob| format!("{:?}", glob.as_str())).collect();
+        format!("{name} = [{}]", globs.join(", "))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 /// Describes everything that the file wants: what is started, with which variables, and what is sent where.
 fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     let mut out = format!("{} adds:\n", text::one_line(&project.join("skillcue.toml").to_string_lossy()));
@@ -108,6 +126,29 @@ fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
         }
         if let Some(name) = &server.token_env {
             let _ = writeln!(out, "    sends your variable {} to it", text::one_line(name));
+        }
+    }
+    for catalog in &wants.catalogs {
+        let url = without_userinfo(catalog.url.as_deref().unwrap_or_default());
+        let name = paint(style::NAME, text::one_line(&catalog.name));
+        let _ = writeln!(out, "  catalog {name}  {}", text::one_line(&url));
+        for key in &catalog.keys {
+            let _ = writeln!(out, "    signed with {}", text::one_line(key));
+        }
+        let trust = match catalog.trust.unwrap_or_default() {
+            CatalogTrust::Ask => "you allow each of its skills",
+            CatalogTrust::Signed => "its skills load without asking",
+        };
+        let policy = if catalog.keys.is_empty() { "" } else { ", and a policy that it carries applies" };
+        let _ = writeln!(out, "    {trust}{policy}");
+        for (name, value) in &catalog.options {
+            let _ = writeln!(out, "    with {}", text::one_line(&format!("{name} = {value:?}")));
+        }
+    }
+    for (name, view) in &wants.view {
+        let _ = writeln!(out, "  view {}  {}", paint(style::NAME, text::one_line(name)), text::one_line(&globs(view)));
+        if let Some(name) = &view.token_env {
+            let _ = writeln!(out, "    for callers with your variable {}", text::one_line(name));
         }
     }
     for dir in &wants.dirs {

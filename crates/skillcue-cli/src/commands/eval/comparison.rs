@@ -88,8 +88,25 @@ fn outcome(change: &CaseChange, outcome: &CaseOutcome) -> String {
         Grade::Name => format!("{wrong}named"),
         Grade::Nothing => format!("not {wrong}shown"),
     };
-    match &outcome.first {
+    let first = match &outcome.first {
         Some(first) => format!("{shown}, first {} {:.2}", text::one_line(first), outcome.certainty),
         None => shown,
+    };
+    match by_model(&change.expected, outcome) {
+        Some(by_model) => format!("{first}, {by_model}"),
+        None => first,
     }
+}
+
+/// Returns what the model made of a message, if both evaluations have one.
+pub(super) fn by_model(expected: &[String], outcome: &CaseOutcome) -> Option<&'static str> {
+    let model = outcome.model?;
+    Some(match (expected.is_empty(), model.reached, model.wrongly_loaded) {
+        (true, _, false) => "nothing wrong loaded",
+        (true, _, true) => "wrongly loaded",
+        (false, true, false) => "reached",
+        (false, false, false) => "not reached",
+        (false, true, true) => "reached, a wrong one loaded, too",
+        (false, false, true) => "not reached, a wrong one loaded",
+    })
 }

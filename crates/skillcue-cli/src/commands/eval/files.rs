@@ -2,28 +2,48 @@
 
 use std::fmt::Write as _;
 
-use skillcue::eval::{CaseChange, EvalRunCase, TokenCost};
+use skillcue::eval::{CaseChange, EvalRun, EvalRunCase, ModelOutcome, TokenCost};
 use skillcue::select::Grade;
 use skillcue_base::{escape_hidden, markup, rfc3339_seconds};
 
 use super::history::KeptRun;
-use super::percent;
+use super::{comparison, percent};
 use crate::text;
 
 /// Most messages that a list of the summary names.
 const MAX_LISTED: usize = 20;
 
-/// Returns whether a message got what it needs: a right skill shown or named; where none is needed, no wrong body.
-fn is_passed(case: &EvalRunCase) -> bool {
-    if case.relevant.is_empty() { case.grade != Grade::Body } else { case.grade != Grade::Nothing }
+/// Returns whether a message got what it needs: a right skill shown or named; where none is needed, no wrong body. If it was
+/// sent to a model: a right skill reached, and no wrong one loaded.
+fn is_passed(run: &EvalRun, case: &EvalRunCase) -> bool {
+    let is_shown_wrongly = case.relevant.is_empty() && case.grade == Grade::Body;
+    match &run.model {
+        Some(_) => case.model_outcome().is_some_and(ModelOutcome::is_right) && !is_shown_wrongly,
+        None if case.relevant.is_empty() => !is_shown_wrongly,
+        None => case.grade != Grade::Nothing,
+    }
 }
 
 /// Returns a message of one line that says what is wrong.
-fn failure(case: &EvalRunCase) -> String {
+fn failure(run: &EvalRun, case: &EvalRunCase) -> String {
     let first = case.first.as_ref().map_or("nothing".to_owned(), |first| format!("{first} {:.2}", case.certainty));
+    let what = if case.not_relevant.is_empty() { "no skill".to_owned() } else { case.not_relevant.join(", ") };
+    let must = if case.not_relevant.is_empty() { "needs" } else { "must not get" };
+    if run.model.is_some() {
+        let loaded = if case.loaded.is_empty() { "nothing".to_owned() } else { case.loaded.join(", ") };
+        match (case.model_outcome(), case.relevant.is_empty()) {
+            (None, _) => return "the model gave no answer".to_owned(),
+            (Some(outcome), true) if outcome.wrongly_loaded => {
+                return format!("{must} {what}, and the model loaded {loaded}");
+            }
+            (Some(outcome), false) => {
+                let reached = if outcome.reached { "reached" } else { "not reached" };
+                return format!("needs {}: {reached}; the model loaded {loaded}", case.relevant.join(" or "));
+            }
+            _ => {}
+        }
+    }
     if case.relevant.is_empty() {
-        let what = if case.not_relevant.is_empty() { "no skill".to_owned() } else { case.not_relevant.join(", ") };
-        let must = if case.not_relevant.is_empty() { "needs" } else { "must not get" };
         return format!("{must} {what}, and a wrong body is shown; first: {first}");
     }
     let rank = case.rank.map_or("not found".to_owned(), |rank| format!("at rank {rank}"));
@@ -34,7 +54,7 @@ fn failure(case: &EvalRunCase) -> String {
 pub(super) fn junit(kept: &KeptRun) -> String {
     let run = &kept.run;
     let attribute = |text: &str| markup::attribute(&xml(text)).into_owned();
-    let failures = run.cases.iter().filter(|case| !is_passed(case)).count();
+    let failures = run.cases.iter().filter(|case| !is_passed(run, case)).count();
     let set = attribute(&run.set);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
@@ -51,10 +71,11 @@ pub(super) fn junit(kept: &KeptRun) -> String {
             attribute(class),
             attribute(&text::one_line(&case.query))
         );
-        if is_passed(case) {
+        if is_passed(run, case) {
             out.push_str("/>\n");
         } else {
-            let _ = writeln!(out, ">\n      <failure message=\"{}\"/>\n    </testcase>", attribute(&failure(case)));
+            let _ =
+                writeln!(out, ">\n      <failure message=\"{}\"/>\n    </testcase>", attribute(&failure(run, case)));
         }
     }
     out.push_str("  </testsuite>\n</testsuites>\n");
@@ -84,6 +105,7 @@ pub(super) fn summary(kept: &KeptRun, failed: &[String]) -> String {
     out.push_str("| figure | before | now |\n| --- | ---: | ---: |\n");
     let figures = &run.figures;
     let recall = |k| figures.recall_at.get(&k).copied();
+    let model = run.model_shares();
     let shares = [
         ("recall at 1", "recall_at.1", recall(1)),
         ("recall at 3", "recall_at.3", recall(3)),
@@ -93,6 +115,9 @@ pub(super) fn summary(kept: &KeptRun, failed: &[String]) -> String {
         ("wrong body where another is needed", "wrong_bodies", figures.wrong_bodies),
         ("body where none is needed", "wrongly_shown", figures.wrongly_shown),
         ("false triggers", "false_triggers", figures.false_triggers),
+        ("reached by the model", "model.reached", model.and_then(|model| model.reached)),
+        ("wrong skill loaded by it", "model.wrongly_loaded", model.and_then(|model| model.wrongly_loaded)),
+        ("loaded where none is needed", "model.loaded_for_nothing", model.and_then(|model| model.loaded_for_nothing)),
     ];
     let cell = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     for (name, path, now) in shares.into_iter().filter(|(_, _, now)| now.is_some()) {
@@ -132,7 +157,8 @@ fn changes(out: &mut String, title: &str, changes: &[CaseChange]) {
                 Grade::Nothing => "not shown",
             };
             let first = outcome.first.as_deref().map_or(String::new(), |first| format!(", first {}", code(first)));
-            format!("{shown}{first}")
+            let by_model = comparison::by_model(&change.expected, outcome);
+            format!("{shown}{first}{}", by_model.map_or(String::new(), |by_model| format!(", {by_model}")))
         });
         let _ = writeln!(out, "| {} | {needs} | {old} | {new} |", code(&text::cut(&change.query, 96)));
     }

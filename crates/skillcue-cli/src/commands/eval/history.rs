@@ -25,7 +25,7 @@ const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'
 /// The run of this evaluation beside the kept ones.
 pub(super) struct KeptRun {
     pub(super) run: EvalRun,
-    /// The last run of the set in this mode, with the difference.
+    /// The last run of its kind that failed no limit, with the difference.
     pub(super) since: Option<SinceRun>,
     /// The file of the run, if it was kept.
     pub(super) file: Option<PathBuf>,
@@ -63,14 +63,14 @@ impl RunName {
     }
 }
 
-/// Compares an evaluation with the last kept one, and keeps it if that is wanted.
-pub(super) fn keep(
+/// Compares an evaluation with the last kept one of its kind that failed no limit. Nothing is kept yet.
+pub(super) fn compare(
     args: &Args,
     context: &Context,
     mode: Mode,
     evaluation: &Evaluation,
     cases: &[EvalCase],
-    model: Option<(String, Vec<Vec<String>>)>,
+    model: Option<(String, Vec<Option<Vec<String>>>)>,
 ) -> Result<KeptRun, CliError> {
     let history = EvalHistory::of(context.environment()?);
     let file = args.file.as_deref().unwrap_or(Path::new(""));
@@ -85,7 +85,8 @@ pub(super) fn keep(
     };
     let mut run = EvalRun::of(evaluation, cases, info);
     for (case, loaded) in run.cases.iter_mut().zip(loaded.into_iter().flatten()) {
-        case.loaded = loaded;
+        case.is_unanswered = loaded.is_none();
+        case.loaded = loaded.unwrap_or_default();
     }
     let Some(history) = history else { return Ok(KeptRun { run, since: None, file: None }) };
     // What was kept is a help, not a part: the figures come without it, too.
@@ -93,19 +94,28 @@ pub(super) fn keep(
         context.terminal.warn(error.code(), error.message(), &error.hint().unwrap_or_default());
         skillcue_host::EvalRuns::default()
     });
-    let earlier = read.runs.iter().rev().find(|earlier| run.continues(earlier));
+    let earlier = read.runs.iter().rev().find(|earlier| earlier.is_baseline_of(&run));
     let since =
         earlier.map(|earlier| SinceRun { name: RunName::of(earlier), comparison: Comparison::between(earlier, &run) });
-    let file = match (args.keep, args.no_keep || !history.is_wanted()) {
-        (true, _) => Some(history.keep(&run)?),
-        (false, true) => None,
-        // A checkout that cannot be written to.
-        (false, false) => history
-            .keep(&run)
-            .inspect_err(|error| context.terminal.warn(error.code(), error.message(), "--no-keep keeps none"))
-            .ok(),
-    };
-    Ok(KeptRun { run, since, file })
+    Ok(KeptRun { run, since, file: None })
+}
+
+impl KeptRun {
+    /// Keeps the run if that is wanted, marked if it failed a limit.
+    pub(super) fn keep(&mut self, args: &Args, context: &Context, has_failed: bool) -> Result<(), CliError> {
+        self.run.failed = has_failed;
+        let Some(history) = EvalHistory::of(context.environment()?) else { return Ok(()) };
+        self.file = match (args.keep, args.no_keep || !history.is_wanted()) {
+            (true, _) => Some(history.keep(&self.run)?),
+            (false, true) => None,
+            // A checkout that cannot be written to.
+            (false, false) => history
+                .keep(&self.run)
+                .inspect_err(|error| context.terminal.warn(error.code(), error.message(), "--no-keep keeps none"))
+                .ok(),
+        };
+        Ok(())
+    }
 }
 
 impl SinceRun {
@@ -152,8 +162,11 @@ struct HistoryRow {
     model: Option<String>,
     skills: usize,
     eagerness: f32,
+    /// Whether it failed a limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
     figures: Figures,
-    /// The numbers of messages that are worse and better than in the run before of this set.
+    /// The numbers of messages that are worse and better than in the run before of its kind that failed no limit.
     worse: Option<usize>,
     better: Option<usize>,
 }
@@ -174,7 +187,7 @@ pub(super) fn list(args: &Args, context: &Context) -> Result<Outcome, CliError> 
     let set = args.file.as_deref().map(|file| history.set_name(file));
     let runs: Vec<&EvalRun> = read.runs.iter().filter(|run| set.as_ref().is_none_or(|set| *set == run.set)).collect();
     let rows = runs.iter().enumerate().map(|(at, run)| {
-        let before = runs[..at].iter().rev().find(|before| run.continues(before));
+        let before = runs[..at].iter().rev().find(|before| before.is_baseline_of(run));
         let compared = before.map(|before| Comparison::between(before, run));
         HistoryRow {
             name: RunName::of(run),
@@ -184,6 +197,7 @@ pub(super) fn list(args: &Args, context: &Context) -> Result<Outcome, CliError> 
             model: run.model.clone(),
             skills: run.skills,
             eagerness: run.eagerness,
+            failed: run.failed,
             figures: run.figures.clone(),
             worse: compared.as_ref().map(|compared| compared.worse.len()),
             better: compared.as_ref().map(|compared| compared.better.len()),
@@ -205,6 +219,7 @@ fn table(rows: &[HistoryRow]) -> String {
     if rows.is_empty() {
         return "no runs are kept here; `skillcue eval --keep FILE` keeps one\n".to_owned();
     }
+    let varies = rows.iter().any(|row| row.eagerness.to_bits() != rows[0].eagerness.to_bits());
     let title = |row: &HistoryRow| {
         let mode = Mode::NAMES.iter().find(|(_, mode)| *mode == row.mode).map_or("", |(name, _)| name);
         let mut title = format!("{}, {mode}", text::one_line(&row.set));
@@ -212,6 +227,9 @@ fn table(rows: &[HistoryRow]) -> String {
             if let Some(name) = name {
                 let _ = write!(title, ", {word} {}", text::one_line(name));
             }
+        }
+        if varies {
+            let _ = write!(title, ", eagerness {}", row.eagerness);
         }
         title
     };
@@ -268,7 +286,7 @@ fn line(row: &HistoryRow) -> String {
     let label = text::cut(&label, 13);
     let worse = format!("{:>7}", number(row.worse));
     format!(
-        "{:<16}  {label}{:pad$}{:<9}{:>6}{:>10}{:>7}{:>7}{:>7}{:>7}{:>8}{:>8}{}{:>8}",
+        "{:<16}  {label}{:pad$}{:<9}{:>6}{:>10}{:>7}{:>7}{:>7}{:>7}{:>8}{:>8}{}{:>8}{}",
         minute(&row.name.time),
         "",
         row.name.commit.as_deref().map(short_commit).unwrap_or_default(),
@@ -282,6 +300,7 @@ fn line(row: &HistoryRow) -> String {
         figures.tokens.all.map_or("–".to_owned(), |cost| format!("{:.0}", cost.mean)),
         if row.worse.is_some_and(|worse| worse > 0) { paint(style::BAD, worse) } else { worse },
         number(row.better),
+        if row.failed { format!("  {}", paint(style::BAD, "failed")) } else { String::new() },
         pad = 14 - text::width(&label),
     )
 }

@@ -247,9 +247,10 @@ impl ModelFigures {
 }
 
 impl ModelJson {
-    /// Returns the model's name and the skills that it loaded for each message.
-    pub(super) fn loaded(&self) -> (String, Vec<Vec<String>>) {
-        (self.name.clone(), self.cases.iter().map(|case| case.loaded.clone()).collect())
+    /// Returns the model's name and the skills that it loaded for each message; `None` for one without an answer.
+    pub(super) fn loaded(&self) -> (String, Vec<Option<Vec<String>>>) {
+        let loaded = |case: &ModelCase| (!case.failed()).then(|| case.loaded.clone());
+        (self.name.clone(), self.cases.iter().map(loaded).collect())
     }
 
     /// Returns the figures and the mistakes as people read them.

@@ -76,6 +76,21 @@ pub(super) fn page(found: &TuneJson, context: &Context) -> Printout {
         let _ =
             writeln!(out, "{}{:>10}{:>10}", paint(style::NAME, format_args!("{name:<38}")), cell(before), cell(after));
     }
+    if let Some(apart) = &found.by_model {
+        let rows = [
+            ("its recall at 3, your messages", apart.others_before, apart.others_after),
+            ("its recall at 3, the model's messages", apart.before, apart.after),
+        ];
+        for (name, before, after) in rows {
+            let name = paint(style::NAME, format_args!("{name:<38}"));
+            let _ = writeln!(out, "{name}{:>10}{:>10}", cell(before), cell(after));
+        }
+        let judging = text::count(found.messages.of_model, "message");
+        let note = format!(
+            "{judging} of those that judge were written by the model that proposed the words: label some of your own"
+        );
+        let _ = writeln!(out, "{}", paint(style::WARNING, note));
+    }
     let others: Vec<_> = found.changed.iter().filter(|change| change.skill != found.skill).collect();
     if !others.is_empty() {
         let _ = writeln!(out, "\n{}", paint(style::DIM, "other skills, in messages"));
@@ -100,6 +115,10 @@ pub(super) fn page(found: &TuneJson, context: &Context) -> Printout {
     let remark = match (found.proposed, found.written) {
         (true, true) => format!("written to {path}"),
         (true, false) => format!("{} changes {path} so", paint(style::COMMAND, "--write")),
+        (false, _) if found.by_keywords.is_some_and(|change| change <= -1e-6) => {
+            let change = found.by_keywords.unwrap_or_default();
+            format!("not proposed: in the mode `keyword` its keywords cost {change:+.1} in sum; nothing was written")
+        }
         (false, _) => {
             "not proposed: on the messages that were not used it does not help; nothing was written".to_owned()
         }

@@ -26,8 +26,12 @@ pub(super) fn page(
     listings: &[(String, String, u64)],
     columns: usize,
 ) -> String {
-    let mut out = groups(report.by(by), by);
-    out.push('\n');
+    let mut out = String::new();
+    // Of a skill without events there are no figures.
+    if skill.is_none() || report.events > 0 {
+        out.push_str(&groups(report.by(by), by));
+        out.push('\n');
+    }
     if !report.skills.is_empty() {
         out.push_str(&skills(&report.skills));
     }
@@ -36,7 +40,8 @@ pub(super) fn page(
         lines.extend(skill.and_then(|name| advice::fine(name, report)));
     }
     if !lines.is_empty() {
-        let _ = writeln!(out, "\n{}", paint(style::NAME, "To look at"));
+        let space = if out.is_empty() { "" } else { "\n" };
+        let _ = writeln!(out, "{space}{}", paint(style::NAME, "To look at"));
     }
     for line in lines {
         let name = if line.skill.is_empty() { String::new() } else { format!("{}: ", line.skill) };
