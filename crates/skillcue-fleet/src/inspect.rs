@@ -105,7 +105,7 @@ pub fn inspect(
     })
 }
 
-/// What is signed, and how.
+/// The rules by which [`sign`] signs.
 #[derive(Debug, Default)]
 pub struct SignOptions {
     /// Further keys whose generations are signed, besides that of the signing key itself.

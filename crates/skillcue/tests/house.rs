@@ -205,6 +205,7 @@ const RULES: &[Rule] = &[
             "skillcue-registry/src/fetch/git/process.rs",
             "skillcue-registry/src/staging.rs",
             "skillcue-toolset/src/measure.rs",
+            "skillcue-usage/src/ledger_tests.rs",
             "skillcue/src/index_files.rs",
             // Transcripts of other agents.
             "skillcue-usage/src/import/mod.rs",
@@ -282,6 +283,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "is_loopback()",
         only_in: &[
+            "skillcue-cli/src/commands/mcp.rs",
             "skillcue-cli/src/commands/mcp/http.rs",
             "skillcue-http/src/authority.rs",
             "skillcue-http/src/machine.rs",

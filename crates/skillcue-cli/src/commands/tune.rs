@@ -80,7 +80,7 @@ struct TuneJson {
     after: HalfFigures,
     /// The recall at 3 of the messages in that half that the model has written, if they judge, too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    by_model: Option<ModelFigures>,
+    by_model: Option<ModelMessageFigures>,
     /// The change of the skill's own messages in that half, in messages; of all others; their sum.
     own: f32,
     others: f32,
@@ -110,7 +110,7 @@ struct MessageCounts {
 
 /// The recall at 3 of messages that the model has written, and of the skill's other messages.
 #[derive(Debug, Serialize)]
-struct ModelFigures {
+struct ModelMessageFigures {
     before: Option<f64>,
     after: Option<f64>,
     others_before: Option<f64>,
@@ -237,7 +237,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         candidates: count,
         before: HalfFigures::of(&unseen, &before, &name),
         after: HalfFigures::of(&unseen, &after, &name),
-        by_model: ModelFigures::of(&unseen, of_model, [&before, &after], &name),
+        by_model: ModelMessageFigures::of(&unseen, of_model, [&before, &after], &name),
         own: own_change,
         others: sum - own_change,
         sum,
@@ -296,15 +296,20 @@ impl SplitMessages {
     }
 }
 
-impl ModelFigures {
+impl ModelMessageFigures {
     /// Returns the figures of the last `count` messages, which the model has written; `None` if there are none.
-    fn of(cases: &[EvalCase], count: usize, [before, after]: [&Evaluation; 2], name: &str) -> Option<ModelFigures> {
+    fn of(
+        cases: &[EvalCase],
+        count: usize,
+        [before, after]: [&Evaluation; 2],
+        name: &str,
+    ) -> Option<ModelMessageFigures> {
         let start = cases.len() - count;
         let recall = |evaluation: &Evaluation, range: std::ops::Range<usize>| {
             let results = evaluation.cases.get(range.clone()).unwrap_or_default();
             own_recall(cases[range].iter().zip(results), name, 3)
         };
-        (count > 0).then(|| ModelFigures {
+        (count > 0).then(|| ModelMessageFigures {
             before: recall(before, start..cases.len()),
             after: recall(after, start..cases.len()),
             others_before: recall(before, 0..start),

@@ -1,4 +1,4 @@
-//! What a catalog's keys, memory and policy hold against: a store that lies, a checkout, and mistakes of publishers.
+//! A catalog's keys, memory and policy against a store that lies, a checkout, and mistakes of publishers.
 
 use serde_json::{Value, json};
 

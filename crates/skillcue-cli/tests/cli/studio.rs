@@ -314,7 +314,7 @@ fn evaluations_have_whole_messages_or_say_which_are_cut() {
     assert_eq!(kept["cut"], json!([1]));
 }
 
-/// What others keep up to date is changed where it comes from: the next update would take the change back.
+/// A skill that an update replaces is changed where it comes from: the next update would take the change back.
 #[test]
 fn installed_skills_and_those_of_plugins_are_not_edited() {
     let sandbox = Sandbox::new();
@@ -370,7 +370,7 @@ fn a_preview_says_which_consent_lapses_and_where_a_link_leads() {
 }
 
 #[test]
-fn what_a_person_has_denied_is_listed() {
+fn denied_skills_are_listed() {
     let sandbox = Sandbox::new();
     sandbox.skill("work/.claude/skills/foreign", "Opens a PDF. Use when asked.");
     assert_eq!(sandbox.run(&["allow", "foreign", "--yes"]).code, Some(0));

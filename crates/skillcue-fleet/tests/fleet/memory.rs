@@ -1,4 +1,4 @@
-//! What readers and publishers remember of a catalog: nothing of another catalog replaces it, and its loss is an error.
+//! The memory that readers and publishers have of a catalog: nothing of another catalog replaces it, and its loss is an error.
 
 use std::time::{Duration, SystemTime};
 

@@ -19,7 +19,7 @@ use super::answers::{HttpResponse, closing, json_answer, plain, written};
 use super::connections::{ConnectionSlot, Connections};
 use super::http::{HttpOptions, ServedView};
 use super::in_flight::RequestRecord;
-use super::message::{MessageHead, SessionHeader};
+use super::message::{MessageHead, SessionIdHeader};
 use super::metrics::{ServerGauges, ServerMetrics};
 use super::opening::{OpeningRefusal, Openings, opening_size};
 use super::places::TakenPlaces;
@@ -188,12 +188,12 @@ impl HttpGate {
         let Some((view, endpoint)) = found else {
             return record.follow(plain(StatusCode::NOT_FOUND, "Not Found"), None);
         };
-        let session = SessionHeader::of(request.headers());
-        if session == SessionHeader::Malformed {
+        let session = SessionIdHeader::of(request.headers());
+        if session == SessionIdHeader::Malformed {
             let message = "Bad Request: Mcp-Session-Id is to be one text of visible ASCII characters";
             return record.follow(closing(plain(StatusCode::BAD_REQUEST, message)), None);
         }
-        let has_session = session == SessionHeader::Named;
+        let has_session = session == SessionIdHeader::Named;
         if request.method() != Method::POST {
             let is_delete = request.method() == Method::DELETE;
             record.set_method(if is_delete { "session/end" } else { "session/stream" });

@@ -44,22 +44,22 @@ impl MessageHead {
 
 /// The session that the headers of a request name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionHeader {
+pub(super) enum SessionIdHeader {
     Missing,
     Named,
     /// It is given twice, or is no visible ASCII, as the protocol wants it. The SDK would take it for missing.
     Malformed,
 }
 
-impl SessionHeader {
-    pub(super) fn of(headers: &HeaderMap) -> SessionHeader {
+impl SessionIdHeader {
+    pub(super) fn of(headers: &HeaderMap) -> SessionIdHeader {
         let mut values = headers.get_all("mcp-session-id").iter();
         match (values.next(), values.next()) {
-            (None, _) => SessionHeader::Missing,
+            (None, _) => SessionIdHeader::Missing,
             (Some(id), None) if !id.is_empty() && id.as_bytes().iter().all(u8::is_ascii_graphic) => {
-                SessionHeader::Named
+                SessionIdHeader::Named
             }
-            _ => SessionHeader::Malformed,
+            _ => SessionIdHeader::Malformed,
         }
     }
 }
@@ -69,7 +69,7 @@ mod tests {
     use ::http::{HeaderMap, HeaderValue};
     use serde_json::{Value, json};
 
-    use super::{MessageHead, SessionHeader};
+    use super::{MessageHead, SessionIdHeader};
 
     #[test]
     fn the_head_of_a_message_has_one_method() {
@@ -86,12 +86,12 @@ mod tests {
     fn a_session_is_named_by_one_visible_text() {
         let of = |values: &[&[u8]]| {
             let values = values.iter().map(|value| HeaderValue::from_bytes(value).unwrap());
-            SessionHeader::of(&values.map(|value| ("mcp-session-id".parse().unwrap(), value)).collect::<HeaderMap>())
+            SessionIdHeader::of(&values.map(|value| ("mcp-session-id".parse().unwrap(), value)).collect::<HeaderMap>())
         };
-        assert_eq!(of(&[]), SessionHeader::Missing);
-        assert_eq!(of(&[b"6f2d-4c1e"]), SessionHeader::Named);
+        assert_eq!(of(&[]), SessionIdHeader::Missing);
+        assert_eq!(of(&[b"6f2d-4c1e"]), SessionIdHeader::Named);
         for malformed in [&[b"\xff".as_slice()] as &[&[u8]], &[b""], &[b"a b"], &[b"a\t"], &[b"a", b"b"]] {
-            assert_eq!(of(malformed), SessionHeader::Malformed, "{malformed:?}");
+            assert_eq!(of(malformed), SessionIdHeader::Malformed, "{malformed:?}");
         }
     }
 }

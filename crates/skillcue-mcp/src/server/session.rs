@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use rmcp::model::SubscriptionFilter;
 use skillcue::{Catalog, Changes};
-use skillcue_base::counted;
+use skillcue_base::{counted, hex};
 use tokio::sync::Notify;
 
 use super::backlog::Backlog;
@@ -208,7 +208,7 @@ fn next_id() -> u64 {
 static PROCESS_ID: LazyLock<String> = LazyLock::new(|| {
     let mut random = [0; 8];
     match getrandom::fill(&mut random) {
-        Ok(()) => format!("{:016x}", u64::from_le_bytes(random)),
+        Ok(()) => hex(&random),
         Err(_) => std::process::id().to_string(),
     }
 });
