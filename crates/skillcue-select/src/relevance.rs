@@ -11,6 +11,7 @@
     reason = "counts become scores: single precision ranks as double does, and half the memory is read"
 )]
 
+mod background;
 mod bags;
 mod bodies;
 mod evidence;
@@ -27,6 +28,7 @@ mod profile;
 mod programming;
 mod query;
 mod ranking;
+mod rarity;
 pub(crate) mod refusal;
 mod search;
 mod sections;

@@ -103,7 +103,7 @@ impl Thresholds {
     /// The eagerness that gives the fitted thresholds.
     pub const DEFAULT_EAGERNESS: f32 = 0.5;
     /// The fitted thresholds.
-    const FITTED: Thresholds = Thresholds { body: 0.67, name: 0.035 };
+    const FITTED: Thresholds = Thresholds { body: 0.68, name: 0.04 };
 
     /// Returns the thresholds for an eagerness from 0, show nothing that is not certain, to 1, show all.
     pub fn of(eagerness: f32) -> Thresholds {

@@ -82,7 +82,7 @@ const SINGLE_STEPS: usize = 16;
 /// The postings of a term in a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Postings<'a> {
-    list: &'a [u32],
+    pub(crate) list: &'a [u32],
     pub(crate) idf: f32,
 }
 

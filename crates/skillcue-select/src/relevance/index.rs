@@ -164,6 +164,21 @@ impl TextIndex {
         }
     }
 
+    /// Returns the key of each term of the skills' whole texts, and the share of the skills that have it.
+    ///
+    /// ```
+    /// use skillcue_select::{SkillDocument, TextIndex};
+    ///
+    /// let document = |name| SkillDocument { name, ..SkillDocument::default() };
+    /// let index = TextIndex::of_documents([document("pdf-forms"), document("pdf-pages")]);
+    /// let shares: Vec<f64> = index.term_shares().map(|(_, share)| share).collect();
+    /// assert!(shares.contains(&1.0) && shares.contains(&0.5));
+    /// ```
+    pub fn term_shares(&self) -> impl Iterator<Item = (u32, f64)> {
+        let whole = self.long.as_ref().unwrap_or(&self.short);
+        whole.keys().iter().map(move |key| (*key, f64::from(whole.count(*key)) / self.len() as f64))
+    }
+
     /// Returns the number of skills in it.
     pub fn len(&self) -> usize {
         self.skills.len()

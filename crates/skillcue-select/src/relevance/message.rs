@@ -91,16 +91,25 @@ pub(crate) struct MessageTerms {
     pub(crate) refused: Vec<u32>,
 }
 
+/// How rare terms are in a catalog, by their keys.
+pub(crate) struct Rarities<'r> {
+    /// The rarity of a term that nothing has.
+    pub(crate) unit: f32,
+    /// Returns the rarity of a term.
+    pub(crate) of: &'r dyn Fn(u32) -> f32,
+    /// Returns whether any skill has a term.
+    pub(crate) is_known: &'r dyn Fn(u32) -> bool,
+}
+
 impl MessageTerms {
-    /// Takes a message apart. `refusals` are the ranges of the words that it refuses; `rarity` returns that of a term, by
-    /// its key.
+    /// Takes a message apart. `refusals` are the ranges of the words that it refuses.
     pub(crate) fn of(
         text: &str,
         refusals: &[Range<usize>],
         tokenizer: &mut Tokenizer,
-        unit: f32,
-        rarity: impl Fn(u32) -> f32,
+        rarities: &Rarities<'_>,
     ) -> MessageTerms {
+        let Rarities { unit, of: rarity, is_known } = *rarities;
         let text = head(text, MAX_MESSAGE);
         let function_words = FunctionWords::of(text);
         let request = request(text);
@@ -111,13 +120,13 @@ impl MessageTerms {
         // The terms in order, without compounds.
         let mut order: Vec<u32> = Vec::new();
         let mut languages = languages_written(text);
-        let translations = Translations::of(text, tokenizer, &|key| rarity(key) < unit);
+        let translations = Translations::of(text, tokenizer, is_known);
         tokenizer.each(text, &mut |token| {
             if function_words.has(&text[token.span.clone()].to_lowercase()) {
                 return;
             }
             languages |= languages_of(token.key);
-            if rarity(token.key) >= unit && translations.replace(&token.span) {
+            if !is_known(token.key) && translations.replace(&token.span) {
                 return;
             }
             let (key, compound) = key(number(&token));

@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use crate::relevance::evidence::{Evidence, EvidenceScratch};
-use crate::relevance::field::{Postings, TextField, rarity};
+use crate::relevance::field::{Postings, TextField};
 use crate::relevance::fusion::{
     self, FusionWeights, MAX_NAMED, MAX_ONE_WORD, MessageFacts, RANK_PARTS, gate_values, naming_values, probability,
 };
 use crate::relevance::index::TextIndex;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::message::{MAX_MESSAGE, MessageTerms};
+use crate::relevance::message::{MAX_MESSAGE, MessageTerms, Rarities};
 use crate::relevance::query::{HALF, Term, TextQuery};
 use crate::relevance::ranking::{EvidencePart, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
 use crate::relevance::refusal::refused;
@@ -23,9 +23,6 @@ use crate::relevance::words::LISTS;
 
 /// How many skills are weighed, of the best by name and description and of the best by the whole text.
 const CANDIDATES: usize = 30;
-/// The number of imagined skills, with no word of any message, beside the real ones: among a handful, that a word is in
-/// one and not in another says little about its rarity.
-const IMAGINED_SKILLS: f64 = 50.0;
 /// The share of a message from which on a description excludes it, and how far that takes it back.
 const MOSTLY: f32 = 0.5;
 const EXCLUDED_SCORE: f32 = 20.0;
@@ -140,26 +137,6 @@ impl TextIndex {
         excluded.filter_map(|term| message.get(term.span.clone())).collect()
     }
 
-    /// Returns how telling some words are among the texts, in units of a word that no skill has: all of them together,
-    /// at most 1, and the least telling one. Stop words tell nothing.
-    pub(crate) fn telling(&self, words: &str) -> (f32, f32) {
-        let (mut sum, mut least) = (0.0, f32::INFINITY);
-        Tokenizer::default().each(words, &mut |token| {
-            if !token.compound {
-                let share = self.rarity(Some(token.key)) / self.rarity(None);
-                (sum, least) = (sum + share, least.min(share));
-            }
-        });
-        (sum.min(1.0), if least.is_finite() { least } else { 0.0 })
-    }
-
-    /// Returns the rarity of a term among the whole texts; of one that no skill has, without a key.
-    fn rarity(&self, key: Option<u32>) -> f32 {
-        let whole = self.long.as_ref().unwrap_or(&self.short);
-        let having = key.map_or(0, |key| whole.count(key));
-        rarity(self.len() as f64 + IMAGINED_SKILLS, f64::from(having))
-    }
-
     fn skill(&self, document: usize) -> usize {
         self.skills[document] as usize
     }
@@ -190,7 +167,8 @@ impl TextIndex {
             slot.set((key, self.rarity(Some(key))));
             slot.get().1
         };
-        let message = MessageTerms::of(message, refused, &mut scratch.tokenizer, self.rarity(None), rarity_of);
+        let rarities = Rarities { unit: self.rarity(None), of: &rarity_of, is_known: &|key| self.having(key) > 0 };
+        let message = MessageTerms::of(message, refused, &mut scratch.tokenizer, &rarities);
         let usable = |document: &usize| (context.usable)(self.skill(*document));
         let mut documents = self.best(scratch, count, &usable);
         for skill in context.meaning.iter().flat_map(|meaning| meaning.nearest) {
@@ -366,7 +344,7 @@ impl TextIndex {
         term: &'a Term,
         lists: &mut Vec<WeightedPostings<'a>>,
     ) {
-        let own = field.postings(term.key);
+        let own = self.postings(field, term.key);
         if let Some(postings) = own {
             lists.push(WeightedPostings {
                 field: number,
@@ -381,7 +359,7 @@ impl TextIndex {
             if query.terms.iter().any(|term| term.key == synonym.key) {
                 continue;
             }
-            let Some(postings) = field.postings(synonym.key) else { continue };
+            let Some(postings) = self.postings(field, synonym.key) else { continue };
             if self.len() > LARGE_INDEX && postings.len() > self.len() / COMMON_SYNONYM_SHARE {
                 continue;
             }

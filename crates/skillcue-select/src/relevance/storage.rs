@@ -148,8 +148,9 @@ impl TextIndex {
         let mut out = FORMAT.front(head.as_bytes());
         out.reserve_exact(head.len() + writer.parts.iter().map(Vec::len).sum::<usize>());
         out.extend_from_slice(head.as_bytes());
-        for part in &writer.parts {
-            out.extend_from_slice(part);
+        // Each part goes as soon as it is copied: all of them are as large as the whole.
+        for part in writer.parts {
+            out.extend_from_slice(&part);
         }
         out
     }
