@@ -156,6 +156,26 @@ impl Ledger {
         self.append(batch).inspect_err(|_| spool::count_lost(&self.path, batch.events.len()))
     }
 
+    /// Counts events that were never made, as their process had no time or failed: they are dropped ones. It writes a few
+    /// bytes beside the file and waits for nothing.
+    ///
+    /// ```
+    /// use skillcue_usage::Ledger;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let ledger = Ledger::new(dir.path().join("usage.db"));
+    /// ledger.count_dropped(2);
+    /// assert_eq!(ledger.state()?.map(|state| state.dropped), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn count_dropped(&self, number: usize) {
+        if self.path.parent().is_some_and(|dir| !dir.exists()) {
+            // The database's directory is made so that it is its owner's alone. Without one, nothing can be counted.
+            let _ = self.open(BRIEF);
+        }
+        spool::count_lost(&self.path, number);
+    }
+
     fn append(&self, batch: &LedgerBatch) -> Result<(), LedgerError> {
         let path = spool::path_of(&self.path);
         if path.parent().is_some_and(|dir| !dir.exists()) {
@@ -357,9 +377,13 @@ impl Ledger {
         read().map_err(|error| LedgerError::database(&self.path, &error))
     }
 
-    /// Returns the number of events, of lost ones, and the age and size of the file; `None` if there is no file.
+    /// Returns the number of events, of lost ones, and the age and size of the file; `None` if there is none, and nothing was
+    /// lost.
     pub fn state(&self) -> Result<Option<LedgerState>, LedgerError> {
-        let Some(connection) = self.existing(PATIENT)? else { return Ok(None) };
+        let Some(connection) = self.existing(PATIENT)? else {
+            let dropped = spool::lost(&self.path);
+            return Ok((dropped > 0).then_some(LedgerState { events: 0, dropped, oldest: None, bytes: 0 }));
+        };
         let read = || {
             let (events, oldest): (i64, Option<i64>) =
                 connection

@@ -94,6 +94,7 @@ impl UsageReport {
     }
 
     /// Adds up events that are sorted by time, and judges the skills that were never shown by the messages that there were.
+    /// Events after the week of `now` are left out.
     pub fn with_messages(
         events: &[LedgerEvent],
         known: &[KnownSkill],
@@ -110,6 +111,8 @@ impl UsageReport {
         now: SystemTime,
         only: Option<&str>,
     ) -> UsageReport {
+        // A clock that was wrong must not make a row a week up to then.
+        let events = &events[..events.partition_point(|event| Week::of(event.at) <= Week::of(now))];
         let judged = JudgedEvents::of(events);
         let first = events.first().map(|event| Week::of(event.at));
         let week = |event: &LedgerEvent| first.map_or(0, |first| Week::of(event.at).after(first));

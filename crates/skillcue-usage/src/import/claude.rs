@@ -3,6 +3,7 @@
 use serde_json::Value;
 use skillcue::usage::UsageKind;
 
+use super::commands::commanded_files;
 use super::paths::{is_name, skill_files};
 use super::{Transcript, TranscriptUse, listed_names, time_of};
 
@@ -16,7 +17,15 @@ pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
     }
     match line["type"].as_str() {
         Some("attachment") if line["attachment"]["type"] == "skill_listing" => {
-            transcript.listed.extend(line["attachment"]["content"].as_str().into_iter().flat_map(listed_names));
+            let attachment = &line["attachment"];
+            // A description may have lines that look like entries. Older versions have no names beside the text.
+            match attachment["names"].as_array() {
+                Some(names) => {
+                    let names = names.iter().filter_map(Value::as_str).filter(|name| is_name(name));
+                    transcript.listed.extend(names.map(str::to_owned));
+                }
+                None => transcript.listed.extend(attachment["content"].as_str().into_iter().flat_map(listed_names)),
+            }
         }
         Some("assistant") => {
             for block in line["message"]["content"].as_array().into_iter().flatten() {
@@ -99,8 +108,8 @@ fn call(line: &Value, block: &Value, transcript: &mut Transcript) {
         }
         "Bash" => {
             let command = input["command"].as_str().unwrap_or_default();
-            for file in skill_files(command) {
-                add(file.commanded(command), &file.skill, file.item(), true);
+            for (kind, file) in commanded_files(command, line["cwd"].as_str()) {
+                add(kind, &file.skill, file.item(), true);
             }
         }
         _ => {}

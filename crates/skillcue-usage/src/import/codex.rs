@@ -3,8 +3,12 @@
 use serde_json::Value;
 use skillcue::usage::UsageKind;
 
-use super::paths::{is_name, skill_files};
+use super::commands::{commanded_files, joined_words};
+use super::paths::is_name;
 use super::{Transcript, TranscriptUse, listed_names, time_of};
+
+/// Most lines above a command's output.
+const MAX_HEAD: usize = 6;
 
 /// Reads one line.
 pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
@@ -24,16 +28,28 @@ pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
             call(line, payload, transcript);
         }
         (Some("response_item"), Some("function_call_output" | "custom_tool_call_output")) => {
-            let failed = payload["output"]
-                .as_str()
-                .is_some_and(|output| output.starts_with("Exit code: ") && !output.starts_with("Exit code: 0"));
-            if let Some(call) = payload["call_id"].as_str().filter(|_| failed) {
+            let has_failed = payload["output"].as_str().is_some_and(says_failure);
+            if let Some(call) = payload["call_id"].as_str().filter(|_| has_failed) {
+                transcript.failed(call);
+            }
+        }
+        (Some("event_msg"), Some("item_completed")) => {
+            let item = &payload["item"];
+            if let Some(call) = item["id"].as_str().filter(|_| item["status"] == "failed") {
                 transcript.failed(call);
             }
         }
         (Some("event_msg"), Some("task_started")) => transcript.turn += 1,
         _ => {}
     }
+}
+
+/// Returns whether a command's output begins with another exit code than 0: on its first line, or above `Output:`.
+fn says_failure(output: &str) -> bool {
+    let head = output.lines().take_while(|line| *line != "Output:").take(MAX_HEAD);
+    let mut codes = head
+        .filter_map(|line| line.strip_prefix("Exit code: ").or_else(|| line.strip_prefix("Process exited with code ")));
+    codes.next().is_some_and(|code| code.trim() != "0")
 }
 
 /// Reads a message: the list of skills, or a skill that the user called by its name, whose text the client adds.
@@ -81,12 +97,16 @@ fn call(line: &Value, payload: &Value, transcript: &mut Transcript) {
         }
         return;
     }
-    let command = match ["command", "cmd"].iter().map(|key| &arguments[*key]).find(|value| !value.is_null()) {
+    // Of `local_shell_call`, the call itself has the command.
+    let action = &payload["action"];
+    let command = [&arguments["command"], &arguments["cmd"], &action["command"]].into_iter().find(|it| !it.is_null());
+    let command = match command {
         Some(Value::String(command)) => command.clone(),
-        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
-        _ => payload["action"]["command"].to_string(),
+        Some(Value::Array(words)) => joined_words(&words.iter().filter_map(Value::as_str).collect::<Vec<_>>()),
+        _ => return,
     };
-    for file in skill_files(&command) {
-        add(file.commanded(&command), &file.skill, file.item(), true);
+    let dir = arguments["workdir"].as_str().or_else(|| action["working_directory"].as_str());
+    for (kind, file) in commanded_files(&command, dir) {
+        add(kind, &file.skill, file.item(), true);
     }
 }

@@ -2,13 +2,15 @@
 
 mod claude;
 mod codex;
+mod commands;
 mod paths;
+mod shell;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension as _, TransactionBehavior, params};
 use serde::Serialize;
@@ -24,6 +26,8 @@ const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 5;
 /// The longest line. Longer ones are pictures and the like.
 const MAX_LINE: u64 = 16 << 20;
+/// How far ahead the time of a line may be: clocks differ, and years that are far off are mistakes.
+const AHEAD: Duration = Duration::from_hours(24);
 /// The distance, in milliseconds, at which an event of another program is taken for the same: a hook or a server has
 /// recorded it already.
 const SAME: i64 = 5_000;
@@ -96,7 +100,7 @@ pub struct TranscriptImport {
     pub added: usize,
     /// The number of events that it had already.
     pub known: usize,
-    /// The number of lines that are no JSON, or too long.
+    /// The number of lines that are no JSON, are too long, or have a time more than a day ahead.
     pub bad_lines: usize,
     /// The skills, by name and agent.
     pub skills: Vec<ImportedSkill>,
@@ -133,7 +137,7 @@ pub(crate) struct TranscriptUse {
 }
 
 /// Reads the transcripts below a directory into a ledger. `known` are the names of the skills that there are; `project_of`
-/// returns the project that a working directory is in. What the ledger has already, from a hook or an earlier import, is not
+/// returns the project that a working directory is in; lines that are more than a day later than `now` are not read. What the ledger has already, from a hook or an earlier import, is not
 /// added again. No text of a message is read into it.
 ///
 /// ```
@@ -148,7 +152,8 @@ pub(crate) struct TranscriptUse {
 /// ))?;
 /// let ledger = Ledger::new(home.path().join("usage.db"));
 /// let kind = TranscriptKind::Claude;
-/// let read = import_transcripts(&ledger, kind, &kind.dir(home.path()), &[], &|cwd| cwd.to_path_buf())?;
+/// let now = skillcue_base::parse_rfc3339("2026-11-18T00:00:00Z").unwrap();
+/// let read = import_transcripts(&ledger, kind, &kind.dir(home.path()), &[], &|cwd| cwd.to_path_buf(), now)?;
 /// assert_eq!((read.added, read.skills[0].name.as_str(), read.skills[0].loaded), (1, "pdf", 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -158,9 +163,11 @@ pub fn import_transcripts(
     dir: &Path,
     known: &[String],
     project_of: &dyn Fn(&Path) -> PathBuf,
+    now: SystemTime,
 ) -> Result<TranscriptImport, LedgerError> {
     let files = files_below(kind, dir);
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+    let latest = now.checked_add(AHEAD).unwrap_or(now);
     let mut import = TranscriptImport::default();
     if files.is_empty() {
         return Ok(import);
@@ -176,7 +183,7 @@ pub fn import_transcripts(
             .map_err(fail)?;
         let size = i64::try_from(bytes).unwrap_or(i64::MAX);
         let read_before = before.map_or(0, i64::unsigned_abs);
-        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path, read_before)).flatten() else {
+        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path, read_before, latest)).flatten() else {
             import.unchanged += 1;
             continue;
         };
@@ -266,8 +273,8 @@ fn collect(kind: TranscriptKind, dir: &Path, depth: usize, files: &mut Vec<(Syst
     }
 }
 
-/// Reads one transcript, of which an earlier import has read so many bytes; `None` if it cannot be opened.
-fn read(kind: TranscriptKind, path: &Path, read_before: u64) -> Option<Transcript> {
+/// Reads one transcript up to a time, of which an earlier import has read so many bytes; `None` if it cannot be opened.
+fn read(kind: TranscriptKind, path: &Path, read_before: u64, latest: SystemTime) -> Option<Transcript> {
     let mut transcript = Transcript::default();
     let mut reader = BufReader::new(File::open(path).ok()?);
     let (mut line, mut bytes) = (Vec::new(), 0_u64);
@@ -278,6 +285,7 @@ fn read(kind: TranscriptKind, path: &Path, read_before: u64) -> Option<Transcrip
             break;
         }
         match serde_json::from_slice::<Value>(&line) {
+            Ok(value) if time_of(&value).is_some_and(|at| at > latest) => transcript.bad_lines += 1,
             Ok(value) if kind == TranscriptKind::Claude => claude::read_line(&value, &mut transcript),
             Ok(value) => codex::read_line(&value, &mut transcript),
             // The last line may be half written: the next import reads it.

@@ -3,7 +3,7 @@
 use skillcue::usage::UsageKind;
 
 /// The most of an argument that is looked through, in bytes. Longer ones are content.
-const MAX_ARGUMENT: usize = 4 << 10;
+pub(super) const MAX_ARGUMENT: usize = 4 << 10;
 
 /// A file of a skill that a command or a tool names.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,15 +19,6 @@ impl SkillPath {
         if self.path == "SKILL.md" { UsageKind::Loaded } else { UsageKind::FileRead }
     }
 
-    /// Returns the kind of use, if the file was named in a command: what is below `scripts` was run, unless a program that
-    /// shows files was called.
-    pub(super) fn commanded(&self, command: &str) -> UsageKind {
-        let shows = ["cat", "sed", "head", "tail", "less", "more", "rg", "grep", "ls", "wc", "bat"];
-        let words = command.split(|c: char| c.is_whitespace() || "\"'`;|&()[]".contains(c));
-        let is_shown = words.into_iter().any(|word| shows.contains(&word));
-        if self.path.starts_with("scripts/") && !is_shown { UsageKind::Run } else { self.read() }
-    }
-
     /// Returns the file as the ledger has it: none for the skill file itself.
     pub(super) fn item(&self) -> Option<String> {
         (self.path != "SKILL.md").then(|| self.path.clone())
@@ -40,30 +31,35 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 128 && text.chars().all(is_part) && text.starts_with(char::is_alphanumeric)
 }
 
-/// Returns the files of skills that a text names: whatever is below a directory called `skills`, and a `SKILL.md` anywhere.
+/// Returns whether a character ends a path within a text.
+fn ends_path(c: char) -> bool {
+    c.is_whitespace() || "\"'`;|&()[]{}<>,=\\".contains(c)
+}
+
+/// Returns the file of a skill that a path leads to: whatever is below a directory called `skills`, and a `SKILL.md` anywhere.
+pub(super) fn skill_file(path: &str) -> Option<SkillPath> {
+    let parts: Vec<&str> = path.split('/').collect();
+    // The last `skills` counts: one skill may be in the folder of another program's.
+    let below = parts.iter().rposition(|part| *part == "skills").filter(|at| parts.len() > at + 2);
+    let mut start = below.map(|at| at + 1).or_else(|| {
+        let is_file = parts.last() == Some(&"SKILL.md") && parts.len() >= 2;
+        is_file.then(|| parts.len() - 2)
+    })?;
+    // `skills/.system/name/SKILL.md`
+    if parts[start].starts_with('.') && parts.len() > start + 2 {
+        start += 1;
+    }
+    let (name, path) = (parts[start], parts[start + 1..].join("/"));
+    let is_below = is_name(name) && !path.is_empty() && !path.split('/').any(|part| part == "..");
+    is_below.then(|| SkillPath { skill: name.to_owned(), path })
+}
+
+/// Returns the files of skills that a text names.
 pub(super) fn skill_files(text: &str) -> Vec<SkillPath> {
-    let text = &text[..text.floor_char_boundary(MAX_ARGUMENT)];
-    let ends = |c: char| c.is_whitespace() || "\"'`;|&()[]{}<>,=\\".contains(c);
     let mut files = Vec::new();
-    for word in text.split(ends) {
-        let parts: Vec<&str> = word.split('/').collect();
-        // The last `skills` counts: one skill may be in the folder of another program's.
-        let below = parts.iter().rposition(|part| *part == "skills").filter(|at| parts.len() > at + 2);
-        let start = below.map(|at| at + 1).or_else(|| {
-            let is_file = parts.last() == Some(&"SKILL.md") && parts.len() >= 2;
-            is_file.then(|| parts.len() - 2)
-        });
-        let Some(mut start) = start else { continue };
-        // `skills/.system/name/SKILL.md`
-        if parts[start].starts_with('.') && parts.len() > start + 2 {
-            start += 1;
-        }
-        let (name, path) = (parts[start], parts[start + 1..].join("/"));
-        if is_name(name) && !path.is_empty() && !path.split('/').any(|part| part == "..") {
-            let file = SkillPath { skill: name.to_owned(), path };
-            if !files.contains(&file) {
-                files.push(file);
-            }
+    for file in text[..text.floor_char_boundary(MAX_ARGUMENT)].split(ends_path).filter_map(skill_file) {
+        if !files.contains(&file) {
+            files.push(file);
         }
     }
     files
@@ -85,12 +81,5 @@ mod tests {
         assert_eq!(found("/x/.codex/skills/.system/imagegen/SKILL.md"), ["imagegen SKILL.md"]);
         assert_eq!(found("ls /home/a/skills /home/a/skills/pdf"), [""; 0]);
         assert_eq!(found("cat skills/pdf/../../etc/passwd"), [""; 0]);
-    }
-
-    #[test]
-    fn a_script_runs_unless_it_is_shown() {
-        let file = &skill_files("skills/pdf/scripts/fill.py")[0];
-        assert_eq!(file.commanded("python skills/pdf/scripts/fill.py"), UsageKind::Run);
-        assert_eq!(file.commanded("cat skills/pdf/scripts/fill.py"), UsageKind::FileRead);
     }
 }

@@ -93,6 +93,23 @@ fn answers_come_where_the_home_is_read_only() {
 }
 
 #[test]
+fn a_look_at_what_was_lost_makes_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("usage.db-lost"), "..").unwrap();
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    let state = ledger.state().unwrap().unwrap();
+    assert_eq!((state.events, state.dropped, state.oldest, state.bytes), (0, 2, None, 0));
+    assert!(ledger.events(&LedgerQuery::default()).unwrap().is_empty());
+    assert!(ledger.messages(&LedgerQuery::default()).unwrap().is_empty() && ledger.listings().unwrap().is_empty());
+    assert_eq!((ledger.check().unwrap(), ledger.tidy().unwrap()), (None, 0));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    // The first event takes the number in.
+    ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "pdf")]).unwrap();
+    assert_eq!(ledger.state().unwrap().map(|state| (state.events, state.dropped)), Some((1, 2)));
+    assert!(!dir.path().join("usage.db-lost").exists());
+}
+
+#[test]
 fn a_file_that_is_no_database_is_left_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("usage.db");

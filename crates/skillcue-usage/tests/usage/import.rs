@@ -1,5 +1,5 @@
-//! Transcripts of Claude Code 2.1 and Codex 0.166, in the shapes that these versions wrote in `cargo xtask test clients`;
-//! their contents are made up.
+//! Transcripts of Claude Code 2.1.325 and Codex 0.166.0. Two are sessions of these programs against a scripted model, without
+//! the programs' own instructions and identifiers (`tests/fixtures`); the others have the same shapes and made-up contents.
 
 use std::path::Path;
 
@@ -114,8 +114,14 @@ fn codex_lines() -> Vec<Value> {
 }
 
 fn import(home: &Path, ledger: &Ledger, kind: TranscriptKind) -> TranscriptImport {
-    let known = ["csv".to_owned()];
-    import_transcripts(ledger, kind, &kind.dir(home), &known, &|cwd| cwd.parent().unwrap().to_path_buf()).unwrap()
+    import_of(home, ledger, kind, &["csv".to_owned()])
+}
+
+/// Imports the transcripts of a home in which there are skills.
+pub(crate) fn import_of(home: &Path, ledger: &Ledger, kind: TranscriptKind, known: &[String]) -> TranscriptImport {
+    let now = skillcue_base::parse_rfc3339("2026-11-19T00:00:00Z").unwrap();
+    let project_of = |cwd: &Path| cwd.parent().unwrap().to_path_buf();
+    import_transcripts(ledger, kind, &kind.dir(home), known, &project_of, now).unwrap()
 }
 
 fn found(ledger: &Ledger) -> Vec<(UsageKind, String, u64)> {
@@ -160,6 +166,72 @@ fn a_transcript_of_codex_tells_what_was_listed_loaded_and_used() {
     assert_eq!(found(&ledger), expected);
     assert_eq!((read.transcripts, read.added), (1, 4));
     assert_eq!(read.skills.iter().find(|skill| skill.name == "dead-skill").unwrap().listed, 1);
+}
+
+/// Returns the skills of an import that were loaded or used, or are ours: listed, loaded, used.
+fn counts(read: &TranscriptImport) -> Vec<(&str, usize, usize, usize)> {
+    let is_ours = |name: &str| ["html-email", "pdf-forms"].contains(&name);
+    let skills = read.skills.iter().filter(|skill| is_ours(&skill.name) || skill.loaded + skill.used > 0);
+    skills.map(|skill| (skill.name.as_str(), skill.listed, skill.loaded, skill.used)).collect()
+}
+
+/// Returns the events of a ledger with the files of skills that they are about.
+fn found_items(ledger: &Ledger) -> Vec<(UsageKind, String, u64, String)> {
+    let events = ledger.events(&LedgerQuery::default()).unwrap().into_iter();
+    events.map(|event| (event.kind, event.skill, event.turn, event.item.unwrap_or_default())).collect()
+}
+
+fn of_item(kind: UsageKind, skill: &str, turn: u64, item: &str) -> (UsageKind, String, u64, String) {
+    (kind, skill.to_owned(), turn, item.to_owned())
+}
+
+#[test]
+fn a_session_that_claude_code_wrote_tells_what_was_listed_loaded_and_used() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/id-1.jsonl");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, include_str!("../fixtures/claude-session.jsonl")).unwrap();
+    let ledger = ageless(home.path().join("usage.db"));
+    let read = import(home.path(), &ledger, TranscriptKind::Claude);
+    // Calls of a skill, a file and a script that there are not failed, and count for nothing.
+    assert_eq!(counts(&read), [("html-email", 1, 1, 0), ("pdf-forms", 1, 1, 3)]);
+    assert_eq!(read.skills.iter().filter(|skill| skill.listed == 1).count(), 15);
+    let (pdf, script) = ("pdf-forms", "scripts/list.sh");
+    let expected = [
+        of_item(Loaded, pdf, 1, ""),
+        of_item(FileRead, pdf, 1, "fields.md"),
+        of_item(Run, pdf, 1, script),
+        // cd …/pdf-forms && sh scripts/list.sh
+        of_item(Run, pdf, 1, script),
+        of_item(Loaded, "html-email", 2, ""),
+    ];
+    assert_eq!(found_items(&ledger), expected);
+    assert_eq!((read.transcripts, read.added, read.known, read.bad_lines), (1, 5, 0, 0));
+}
+
+#[test]
+fn a_session_that_codex_wrote_tells_what_was_listed_loaded_and_used() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".codex/sessions/2026/11/18/rollout-2026-11-18T17-01-50-id-1.jsonl");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, include_str!("../fixtures/codex-session.jsonl")).unwrap();
+    let ledger = ageless(home.path().join("usage.db"));
+    let read = import(home.path(), &ledger, TranscriptKind::Codex);
+    // A command that read a file that is not there failed, and counts for nothing.
+    assert_eq!(counts(&read), [("html-email", 1, 1, 1), ("pdf-forms", 1, 1, 3)]);
+    assert_eq!(read.skills.iter().filter(|skill| skill.listed == 1).count(), 6);
+    let (pdf, script) = ("pdf-forms", "scripts/list.sh");
+    let expected = [
+        of_item(Loaded, pdf, 1, ""),
+        of_item(FileRead, pdf, 1, "fields.md"),
+        of_item(Run, pdf, 1, script),
+        // In the working directory of the call.
+        of_item(Run, pdf, 1, script),
+        of_item(FileRead, "html-email", 1, "fields.md"),
+        of_item(Loaded, "html-email", 2, ""),
+    ];
+    assert_eq!(found_items(&ledger), expected);
+    assert_eq!((read.transcripts, read.added, read.known, read.bad_lines), (1, 6, 0, 0));
 }
 
 #[test]
@@ -219,6 +291,23 @@ fn a_call_that_was_imported_before_it_failed_is_taken_back() {
     import(home.path(), &ledger, TranscriptKind::Claude);
     assert!(!found(&ledger).contains(&of(Loaded, "made-up", 1)));
     assert_eq!(found(&ledger).len(), 4);
+}
+
+#[test]
+fn a_line_of_the_future_is_not_imported() {
+    let home = tempfile::tempdir().unwrap();
+    let mut all = claude_lines();
+    let mut later = |line: usize, time: &str| all[line]["timestamp"] = time.into();
+    later(3, "2999-01-01T00:00:00Z");
+    later(4, "9999-12-31T23:59:59Z");
+    // A clock that is ahead by less than a day.
+    later(5, "2026-11-19T20:00:00Z");
+    lines(&home.path().join(".claude/projects/-work-site/17481b8b.jsonl"), &all);
+    let ledger = ageless(home.path().join("usage.db"));
+    let read = import(home.path(), &ledger, TranscriptKind::Claude);
+    assert_eq!((read.added, read.bad_lines), (3, 2));
+    let expected = [of(Loaded, "csv", 1), of(Loaded, "pdf-forms", 2), of(Run, "pdf-forms", 1)];
+    assert_eq!(found(&ledger), expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "figures, for those who ask for them")]
 
 mod child;
+mod commands;
 mod crash;
 mod disk;
 mod feedback;

@@ -102,6 +102,25 @@ fn groups_have_their_own_accuracy_and_empty_weeks_are_shown() {
 }
 
 #[test]
+fn a_report_ends_with_the_present_week() {
+    let week = Duration::from_hours(7 * 24).as_secs();
+    let events = [
+        event(0, Shown, "a", "s1"),
+        event(week, Loaded, "a", "s1"),
+        event(week + 60, Loaded, "a", "s2"),
+        // A clock that was wrong.
+        event(50_000 * week, Loaded, "a", "s1"),
+        event(400_000 * week, Loaded, "b", "s3"),
+    ];
+    let report = UsageReport::with_messages(&events, &[], &[], at(week + 30));
+    assert_eq!(report.by(UsageGrouping::Week).len(), 2);
+    let skills: Vec<_> = report.skills.iter().map(|skill| (skill.name.as_str(), skill.weeks.clone())).collect();
+    assert_eq!((report.events, skills), (3, vec![("a", vec![1, 2])]));
+    let of_skill = UsageReport::of_skill("b", &events, &[], &[], at(week + 30));
+    assert_eq!((of_skill.events, of_skill.skills.len()), (0, 0));
+}
+
+#[test]
 fn a_name_is_an_offer_and_neither_right_nor_wrong_by_itself() {
     // What a hook's list of names leaves: seven names a message, and one of them is loaded once.
     let mut events: Vec<LedgerEvent> = (0..8_u64)
