@@ -1,9 +1,10 @@
 //! The costs of a catalog of many skills: publishing it, a reader's first start, polls, the first body, each beside bare
 //! reads of the same objects from the same store in the same run.
 //!
-//! `cargo xtask fleet-bench [SKILLS]` builds it in release and runs it: `measure publish DIR SKILLS` publishes into the
-//! directory DIR/store, `measure read DIR URL` reads it at URL, beside bare GETs of the same objects, and `measure change
-//! DIR` publishes one change. Each is a process of its own, which prints the most memory that it had.
+//! `cargo xtask fleet-bench [SKILLS [OVER_THE_WIRE]]` builds it in release and runs it: `measure publish DIR SKILLS` publishes
+//! into the directory DIR/store, `measure wire DIR ENDPOINT` publishes the same to an S3 server, beside bare PUTs of the same
+//! objects, `measure read DIR URL` reads the directory at URL, beside bare GETs of the same objects, and `measure change DIR`
+//! publishes one change. Each is a process of its own, which prints the most memory that it had.
 
 #![expect(clippy::print_stdout, reason = "a program for people, whose result is what it prints")]
 
@@ -33,9 +34,10 @@ fn main() -> Outcome<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["publish", dir, count] => publish_all(&BenchDir(dir.into()), count.parse()?),
+        ["wire", dir, endpoint] => publish_over_the_wire(&BenchDir(dir.into()), endpoint),
         ["change", dir, name] => publish_change(&BenchDir(dir.into()), name),
         ["read", dir, url] => read(&BenchDir(dir.into()), url),
-        _ => Err("publish DIR SKILLS, read DIR URL, or change DIR SKILL".into()),
+        _ => Err("publish DIR SKILLS, wire DIR ENDPOINT, read DIR URL, or change DIR SKILL".into()),
     };
     println!("  {} had at most {}", words.first().unwrap_or(&"it"), most_memory());
     done
@@ -77,6 +79,26 @@ fn publish_all(dir: &BenchDir, count: usize) -> Outcome<()> {
         timed(&store, || Ok(publish(&engine, &store, Some(&dir.tree()), &dir.signed()?)?))?;
     row("publish all", elapsed, traffic, None);
     println!("  {} skills, {} refused", report.skills, report.refused.len());
+    Ok(())
+}
+
+/// Publishes the skills to an S3 server, and then the objects of the directory's store by bare PUTs: the same bytes.
+fn publish_over_the_wire(dir: &BenchDir, endpoint: &str) -> Outcome<()> {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let options = StoreOptions {
+        options: vec![pair("endpoint", endpoint), pair("region", "us-east-1")],
+        variables: vec![pair("AWS_ACCESS_KEY_ID", "test"), pair("AWS_SECRET_ACCESS_KEY", "test")],
+        timeout: Some(Duration::from_mins(2)),
+        ..StoreOptions::default()
+    };
+    let bare = Floor::new(endpoint)?;
+    bare.put("skillcue-bench", Vec::new())?;
+    let (engine, store) = (FleetEngine::default(), Store::open("s3://skillcue-bench/acme", &options)?);
+    let (elapsed, traffic, report) =
+        timed(&store, || Ok(publish(&engine, &store, Some(&dir.tree()), &dir.signed()?)?))?;
+    let (cost, puts, bytes) = bare.put_all(&dir.0.join("store/acme"), "skillcue-bench/floor")?;
+    row("publish over the wire", elapsed, traffic, Some(cost));
+    println!("  {} skills; the floor: {puts} PUTs of {bytes} bytes", report.skills);
     Ok(())
 }
 
@@ -264,7 +286,16 @@ fn find(tree: &Path, name: &str) -> Outcome<PathBuf> {
         .ok_or_else(|| format!("no skill {name}").into())
 }
 
-/// Bare GETs of the same objects, by the client that the program has.
+/// Returns all files below a directory.
+fn files_below(dir: &Path, found: &mut Vec<PathBuf>) -> Outcome<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() { files_below(&path, found)? } else { found.push(path) }
+    }
+    Ok(())
+}
+
+/// Bare GETs and PUTs of the same objects, by the client that the program has.
 struct Floor {
     client: Client,
     url: Url,
@@ -306,6 +337,38 @@ impl Floor {
         let start = Stopwatch::start();
         self.runtime.block_on(self.bytes("head", tag.as_deref()))?;
         Ok(start.elapsed())
+    }
+
+    /// Puts one object.
+    fn put(&self, path: &str, bytes: Vec<u8>) -> Outcome<()> {
+        self.runtime.block_on(self.put_bytes(path, bytes))
+    }
+
+    /// Puts every file below a directory, as many at once as the program does. Returns how many they are, and their bytes.
+    fn put_all(&self, dir: &Path, below: &str) -> Outcome<(Cost, usize, u64)> {
+        let mut files = Vec::new();
+        files_below(dir, &mut files)?;
+        files.retain(|file| file.file_name().is_some_and(|name| name != ".lock"));
+        let start = Stopwatch::start();
+        let puts = files.iter().map(|file| async move {
+            let bytes = std::fs::read(file)?;
+            let size = bytes.len() as u64;
+            self.put_bytes(&format!("{below}/{}", file.strip_prefix(dir)?.display()), bytes).await?;
+            Ok(size)
+        });
+        let put = futures_util::stream::iter(puts).buffer_unordered(CONCURRENT).collect();
+        let put: Vec<Outcome<u64>> = self.runtime.block_on(put);
+        let sizes = put.into_iter().collect::<Outcome<Vec<u64>>>()?;
+        Ok((start.elapsed(), sizes.len(), sizes.iter().sum()))
+    }
+
+    /// Puts one object. The server does not look at the signature.
+    async fn put_bytes(&self, path: &str, bytes: Vec<u8>) -> Outcome<()> {
+        let authorization = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, \
+                             Signature=0";
+        let request = self.client.put(self.url.join(path)?).header("Authorization", authorization);
+        request.body(bytes).send().await?.error_for_status()?;
+        Ok(())
     }
 
     /// Gets blobs, as many at once as the program does.

@@ -158,6 +158,12 @@ impl Catalogs {
         self.refresh_where(deadline, |source| source.is_stale(now))
     }
 
+    /// Returns how long it is until [`Catalogs::refresh_stale`] asks one of the stores; `None` if there is none.
+    pub fn due_in(&self) -> Option<Duration> {
+        let now = SystemTime::now();
+        self.sources.iter().map(|source| source.due_in(now)).min()
+    }
+
     fn refresh_where(&self, deadline: Duration, is_asked: impl Fn(&CatalogSource) -> bool) -> Vec<CatalogRefresh> {
         let (asked, others): (Vec<_>, Vec<_>) = self.sources.iter().partition(|source| is_asked(source));
         let ask = |source: &Arc<CatalogSource>| {

@@ -19,6 +19,7 @@ use skillcue_select::DocTerms;
 use crate::FleetError;
 use crate::budget::{BoundedLines, UnpackBudget};
 use crate::limits::{MAX_ENTRY_RAW, MAX_SHARD, MAX_SHARD_BITS, MAX_SHARD_RAW, MAX_SKILLS, SKILLS_PER_SHARD};
+use crate::publish::KeptBody;
 
 /// A blob by its digest, with its size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -122,10 +123,13 @@ impl Document {
     }
 }
 
+/// How many digits of its digest the place of a document has.
+pub(crate) const DOCUMENT_DIGITS: usize = 16;
+
 /// Returns the place of a generation's document.
 pub(crate) fn document_path(sequence: u64, document: &BlobRef) -> String {
     let digits = document.digest.to_string();
-    format!("catalog/{sequence:012}-{}", digits.get(..16).unwrap_or_default())
+    format!("catalog/{sequence:012}-{}", digits.get(..DOCUMENT_DIGITS).unwrap_or_default())
 }
 
 /// Returns how many shards so many skills are dealt to.
@@ -145,7 +149,7 @@ pub(crate) fn shard_of(name: &str, count: usize) -> usize {
 pub(crate) struct Shard {
     pub(crate) entries: BTreeMap<String, Arc<RemoteEntry>>,
     /// The terms of bodies that are not in the index over texts.
-    pub(crate) terms: BTreeMap<String, PublishedBody>,
+    pub(crate) terms: BTreeMap<String, KeptBody>,
 }
 
 /// Returns entries as they are stored: a line of JSON each, compressed. Equal entries give equal bytes. More than a reader

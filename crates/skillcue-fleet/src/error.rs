@@ -57,9 +57,37 @@ pub enum FleetError {
         /// The limit.
         seconds: u64,
     },
+    /// A file of a skill cannot be read as the catalog has it.
+    #[error("{uri}: {why}")]
+    #[info(
+        transparent = why,
+        hint = "publish the skill from where it is whole, with --again: its files are written anew"
+    )]
+    SkillFile {
+        /// The file.
+        uri: String,
+        /// The cause, which names the blob.
+        why: Box<FleetError>,
+    },
+    /// A document that a collection keeps cannot be read, so that it is not known which blobs must stay.
+    #[error(
+        "generation {generation} is kept, and which blobs it needs cannot be read, so nothing was deleted: {path}: {why}"
+    )]
+    #[info(
+        code = "damaged",
+        hint = "delete {path} from the store, then collect again; with a lower --keep it may also go, unless it is young"
+    )]
+    DamagedGeneration {
+        /// The number of the generation.
+        generation: u64,
+        /// Its document.
+        path: String,
+        /// The cause.
+        why: String,
+    },
     /// There is no such object.
     #[error("the store has no {0}")]
-    #[info(code = "not_found", hint = "look at the address; publishing skills makes a catalog")]
+    #[info(code = "not_found", hint = hint_of_missing(_0))]
     Missing(String),
     /// An object is larger than it may be.
     #[error("{what} is larger than {max} bytes")]
@@ -206,6 +234,21 @@ pub enum FleetError {
     #[error("{0}")]
     #[info(code = "nothing", hint = "name a directory with skills that conform to the format; lint says more")]
     Nothing(String),
+    /// A catalog would have more skills than readers take.
+    #[error("a catalog has at most {0} skills")]
+    #[info(code = "too_large", hint = "publish some of them to a catalog at another address")]
+    TooManySkills(usize),
+    /// A name that no catalog can have.
+    #[error("{0:?} is no name of a catalog")]
+    #[info(code = "usage", hint = "give one of up to 64 of a-z, 0-9, - and _: --name, or `name` below [[catalog]]")]
+    Name(String),
+    /// A grace period in which a publish or a reader may need what is deleted.
+    #[error("the grace period must be {minutes} minutes at least: a publish may take as long")]
+    #[info(code = "usage", hint = "give --grace-days 1 or more; or --alone, if no other process uses the store")]
+    Grace {
+        /// The shortest one.
+        minutes: u64,
+    },
     /// A key cannot be used.
     #[error("the key {0}")]
     #[info(code = "key", hint = "catalog keygen makes one")]
@@ -237,6 +280,8 @@ impl FleetError {
             FleetError::Address { .. }
                 | FleetError::Bandwidth { .. }
                 | FleetError::Generation(_)
+                | FleetError::Name(_)
+                | FleetError::Grace { .. }
                 | FleetError::Unreachable { .. }
                 | FleetError::Slow { .. }
                 | FleetError::SlowUpload { .. }
@@ -246,4 +291,12 @@ impl FleetError {
                 | FleetError::Threads(_)
         )
     }
+}
+
+/// Returns the hint about an object that is missing.
+fn hint_of_missing(path: &str) -> &'static str {
+    if path.starts_with("blobs/") {
+        return "pull again; if it is missing then, too, the store has lost it: docs/fleet.md says how it comes back";
+    }
+    "look at the address; publishing skills makes a catalog"
 }

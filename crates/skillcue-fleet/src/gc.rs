@@ -14,13 +14,14 @@ use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use skillcue_base::Digest;
 
 use crate::budget::UnpackBudget;
-use crate::document::{Document, ShardRef, document_path, read_entries};
+use crate::document::{DOCUMENT_DIGITS, Document, ShardRef, document_path, read_entries};
 use crate::head::{CollectionLease, HEAD, seconds};
 use crate::limits::{CLOCK_SKEW, CONCURRENT, MAX_COLLECTION, MAX_DOCUMENT, MAX_HEAD, MAX_SHARD, MIN_GRACE};
 use crate::store::{WriteOutcome, blob_path};
-use crate::{CatalogHead, FleetEngine, FleetError, Store};
+use crate::{BlobRef, CatalogHead, FleetEngine, FleetError, Store};
 
 /// How a collection works.
 #[derive(Debug, Clone, Copy)]
@@ -57,11 +58,7 @@ pub struct CatalogGcReport {
 /// Deletes generations and blobs that none needs. Not to be called inside an async runtime.
 pub fn gc(engine: &FleetEngine, store: &Store, options: &GcOptions) -> Result<CatalogGcReport, FleetError> {
     if options.grace < MIN_GRACE && !options.alone {
-        let why = format!(
-            "the grace period must be {} minutes at least: a publish may take as long",
-            MIN_GRACE.as_secs() / 60
-        );
-        return Err(FleetError::Nothing(why));
+        return Err(FleetError::Grace { minutes: MIN_GRACE.as_secs() / 60 });
     }
     engine.wait(async {
         if options.dry_run {
@@ -173,14 +170,24 @@ async fn collect(
             || next.is_some_and(|next| kept_since(&kept, *next, &is_young));
         if is_kept { kept.push((number, path, written)) } else { gone.push(path) }
     }
-    let mut named = HashSet::new();
-    for (_, path, _) in &kept {
-        named_blobs(store, path, *path == current, &mut named).await?;
+    let mut named = NamedBlobs::default();
+    for (number, path, _) in &kept {
+        if *path == current {
+            named.add_generation(store, path, Some(&signed.document)).await?;
+            continue;
+        }
+        // All that it may need would have to stay, which no other object says: nothing is deleted beside it.
+        named.add_generation(store, path, None).await.map_err(|error| match error {
+            error if error.is_refusal() => {
+                FleetError::DamagedGeneration { generation: *number, path: path.clone(), why: error.to_string() }
+            }
+            error => error,
+        })?;
     }
     let mut blobs: Vec<(String, u64)> = Vec::new();
     store
         .list("blobs", |path, object| {
-            if !named.contains(path) && !is_young(object.last_modified.into()) {
+            if !named.paths.contains(path) && !is_young(object.last_modified.into()) {
                 blobs.push((path.to_owned(), object.size));
             }
         })
@@ -207,40 +214,68 @@ fn kept_since(kept: &[(u64, String, SystemTime)], number: u64, is_young: &impl F
     kept.iter().filter(|(other, ..)| *other == number).any(|(_, _, written)| is_young(*written))
 }
 
-/// Adds the places of all blobs that a generation names.
-///
-/// The current generation is whole. Any other may be what a publisher left whose blobs a collection took before it was
-/// refused: its document came late and was never current. Of such a one, whatever is still there stays.
-async fn named_blobs(
-    store: &Store,
-    path: &str,
-    is_current: bool,
-    named: &mut HashSet<String>,
-) -> Result<(), FleetError> {
-    let document = match store.get(path, MAX_DOCUMENT).await {
-        Err(FleetError::Missing(_)) if !is_current => return Ok(()),
-        fetched => Document::read(&fetched?.bytes)?,
-    };
-    for blob in document.blobs() {
-        named.insert(blob_path(&blob.digest));
-    }
-    // Entries alone, and none is kept: the terms of bodies name no blobs.
-    let budget = UnpackBudget::of_generation(true);
-    let read = |shard: &ShardRef| {
-        let (shard, budget) = (shard.clone(), &budget);
-        async move { read_entries(&store.blob(&shard.entries, MAX_SHARD).await?, shard.skills, budget) }
-    };
-    let mut shards = stream::iter(document.shards.iter().flatten().map(read)).buffer_unordered(CONCURRENT);
-    while let Some(shard) = shards.next().await {
-        let shard = match shard {
-            Err(FleetError::Missing(_)) if !is_current => continue,
-            shard => shard?,
+/// The places of all blobs that the kept generations name.
+#[derive(Debug, Default)]
+struct NamedBlobs {
+    paths: HashSet<String>,
+    /// The entries of shards that were read. Generations share most of their shards, and each is read once.
+    read: HashSet<Digest>,
+}
+
+impl NamedBlobs {
+    /// Adds the blobs of one generation.
+    ///
+    /// The current generation is whole. Any other may be what a publisher left whose blobs a collection took before it was
+    /// refused: its document came late and was never current. Of such a one, whatever is still there stays.
+    async fn add_generation(&mut self, store: &Store, path: &str, current: Option<&BlobRef>) -> Result<(), FleetError> {
+        let is_current = current.is_some();
+        let bytes = match store.get(path, MAX_DOCUMENT).await {
+            Err(FleetError::Missing(_)) if !is_current => return Ok(()),
+            fetched => fetched?.bytes,
         };
-        for file in shard.entries.iter().flat_map(|entry| entry.files.iter().flatten()) {
-            if let Some(Ok(digest)) = file.digest.strip_prefix("sha256:").map(str::parse) {
-                named.insert(blob_path(&digest));
-            }
+        match current {
+            Some(document) => document.check(path, &bytes)?,
+            // Of the others, only the beginning of the digest is known. One that differs may name other blobs.
+            None => check_beginning(path, &bytes)?,
         }
+        let document = Document::read(&bytes)?;
+        for blob in document.blobs() {
+            self.paths.insert(blob_path(&blob.digest));
+        }
+        // Entries alone, and none is kept: the terms of bodies name no blobs.
+        let budget = UnpackBudget::of_generation(true);
+        let read = |shard: ShardRef| {
+            let budget = &budget;
+            async move {
+                let entries = match store.blob(&shard.entries, MAX_SHARD).await {
+                    Err(FleetError::Missing(_)) if !is_current => return Ok(None),
+                    bytes => read_entries(&bytes?, shard.skills, budget)?.entries,
+                };
+                Ok::<_, FleetError>(Some((shard.entries.digest, entries)))
+            }
+        };
+        let new = document.shards.into_iter().flatten().filter(|shard| !self.read.contains(&shard.entries.digest));
+        let new: Vec<ShardRef> = new.collect();
+        let mut shards = stream::iter(new.into_iter().map(read)).buffer_unordered(CONCURRENT);
+        while let Some(shard) = shards.next().await {
+            let Some((digest, entries)) = shard? else { continue };
+            for file in entries.iter().flat_map(|entry| entry.files.iter().flatten()) {
+                if let Some(Ok(digest)) = file.digest.strip_prefix("sha256:").map(str::parse) {
+                    self.paths.insert(blob_path(&digest));
+                }
+            }
+            self.read.insert(digest);
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Checks that a document is the one whose digest begins as its path says.
+fn check_beginning(path: &str, bytes: &[u8]) -> Result<(), FleetError> {
+    let digest = Digest::of(bytes).to_string();
+    let (_, said) = path.rsplit_once('-').unwrap_or_default();
+    if said.len() == DOCUMENT_DIGITS && digest.starts_with(said) {
+        return Ok(());
+    }
+    Err(FleetError::Altered { what: "it".to_owned(), why: format!("its digest is {digest}") })
 }

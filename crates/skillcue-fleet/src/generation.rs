@@ -101,7 +101,7 @@ impl ShardCache {
         };
         let read = Arc::new(Shard {
             entries: entries.into_iter().map(|entry| (entry.uri.clone(), entry)).collect(),
-            terms: terms.into_iter().map(|body| (body.uri.clone(), body)).collect(),
+            terms: terms.into_iter().map(|body| (body.uri.clone(), body.into())).collect(),
         });
         self.keep(key, &read);
         Ok(read)

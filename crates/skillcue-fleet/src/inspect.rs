@@ -78,7 +78,14 @@ pub fn inspect(
                 async move {
                     let invalid = |why: String| FleetError::Invalid { what: file.uri.clone(), why };
                     let digest = file.digest.trim_start_matches("sha256:").parse().map_err(invalid)?;
-                    let bytes = store.blob(&BlobRef { digest, size: file.size }, MAX_FILE).await?;
+                    let of_file = |error: FleetError| match error {
+                        error @ (FleetError::Missing(_) | FleetError::Altered { .. } | FleetError::TooLarge { .. }) => {
+                            FleetError::SkillFile { uri: file.uri.clone(), why: Box::new(error) }
+                        }
+                        error => error,
+                    };
+                    let blob = BlobRef { digest, size: file.size };
+                    let bytes = store.blob(&blob, MAX_FILE).await.map_err(of_file)?;
                     let altered = |why| FleetError::Altered { what: file.uri.clone(), why };
                     check_file(&entry, &file, &bytes).map_err(altered)
                 }

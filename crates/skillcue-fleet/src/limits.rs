@@ -39,6 +39,14 @@ pub(crate) const MIN_UNINDEXED: usize = 2_000;
 
 /// How many requests run at once.
 pub(crate) const CONCURRENT: usize = 16;
+/// How many bytes of files a publisher has in memory between reading and writing them.
+pub const MAX_IN_FLIGHT: u64 = 64 << 20;
+/// How many bytes reading one skill may need: all of its files, and one more that is too large.
+pub(crate) const LARGEST_READ: u64 = 2 * MAX_FILE;
+/// How many bytes of the terms of bodies a publisher has in memory; more are in a file.
+pub(crate) const MAX_TERMS_IN_MEMORY: usize = 16 << 20;
+/// How many bodies are put into the index over texts at once.
+pub(crate) const BODIES_AT_ONCE: usize = 16 << 10;
 /// From this size on a blob is written in parts, each of this size.
 pub(crate) const PART: usize = 8 << 20;
 /// How often a request that failed is tried again.

@@ -6,6 +6,7 @@
 
 mod merge;
 mod package;
+mod spill;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,21 +14,29 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use skillcue::remote::{PublishedBody, RemoteEntry};
+use skillcue::remote::RemoteEntry;
 use skillcue_catalog::OrgPolicy;
 
-use crate::budget::UnpackBudget;
+use crate::budget::{FileBudget, UnpackBudget};
 use crate::document::{Document, document_path};
 use crate::generation::{ShardCache, StoredGeneration};
 use crate::head::{CatalogHead, FORMAT, HEAD, SignedHead, expiry_after};
 use crate::key::{PublicKey, SigningKey};
-use crate::limits::{DEFAULT_EXPIRY, MAX_ATTEMPTS, MAX_DOCUMENT, MAX_HEAD, MAX_PUBLISH};
+use crate::limits::{
+    DEFAULT_EXPIRY, LARGEST_READ, MAX_ATTEMPTS, MAX_DOCUMENT, MAX_HEAD, MAX_IN_FLIGHT, MAX_PUBLISH, MAX_TERMS_IN_MEMORY,
+};
 use crate::memory::{BaseCheck, SeenFile};
 use crate::store::WriteOutcome;
 use crate::{BlobRef, FleetEngine, FleetError, Store};
 
+pub(crate) use spill::KeptBody;
+use spill::TermsSpill;
+
 /// How long a publisher waits at most before it merges again.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// How often the head may fail to be written, each time with the requests that are tried again by themselves.
+const MAX_FAILURES: usize = 3;
 
 /// The skills to publish, and how.
 #[derive(Debug)]
@@ -54,6 +63,8 @@ pub struct PublishOptions {
     /// The directory that remembers which generation was seen last: with a key, an older one is not built upon. Without a
     /// directory, nothing is remembered.
     pub data: Option<PathBuf>,
+    /// Whether the files of skills that the catalog has as they are are written all the same: the store may have lost them.
+    pub again: bool,
     /// Decides about each skill before it is published; the error says why it is left out.
     pub check: Option<Arc<dyn PublishCheck>>,
 }
@@ -89,6 +100,7 @@ impl Default for PublishOptions {
             policy: PolicyChange::Keep,
             at_least: 0,
             data: None,
+            again: false,
             check: None,
         }
     }
@@ -117,6 +129,8 @@ pub struct PublishReport {
     pub policy_changed: bool,
     /// Skills that cannot be published, and why.
     pub refused: Vec<(String, String)>,
+    /// How many files of skills were written.
+    pub files_written: usize,
     /// How often the head had moved meanwhile.
     pub conflicts: usize,
 }
@@ -125,7 +139,7 @@ pub struct PublishReport {
 #[derive(Debug, Default)]
 pub(crate) struct ChangeSet {
     /// By URI: the entry and the terms of its body.
-    pub(crate) put: BTreeMap<String, (Arc<RemoteEntry>, PublishedBody)>,
+    pub(crate) put: BTreeMap<String, (Arc<RemoteEntry>, KeptBody)>,
     /// URIs of skills to take out.
     pub(crate) remove: BTreeSet<String>,
 }
@@ -138,26 +152,7 @@ pub fn publish(
     options: &PublishOptions,
 ) -> Result<PublishReport, FleetError> {
     check_policy(options)?;
-    let publisher = Publisher {
-        engine,
-        store,
-        options,
-        shards: ShardCache::default(),
-        base: BaseCheck {
-            // Without a key, any writer of the store could have made up the numbers.
-            seen: options
-                .data
-                .as_ref()
-                .filter(|_| options.key.is_some())
-                .map(|data| SeenFile::of_publisher(data, store.address())),
-            at_least: options.at_least,
-            name: options.name.clone(),
-            accepts_expired: options.key.is_none(),
-        },
-        started: Instant::now(),
-        last_head: Mutex::default(),
-    };
-    publisher.run(dir)
+    Publisher::new(engine, store, options).run(dir)
 }
 
 /// One publish under way.
@@ -170,9 +165,37 @@ pub(crate) struct Publisher<'p> {
     started: Instant,
     /// The head that was read last.
     last_head: Mutex<Option<String>>,
+    /// The files that are in memory.
+    in_flight: FileBudget,
+    /// The terms of bodies, which are needed until the head is written.
+    terms: TermsSpill,
 }
 
-impl Publisher<'_> {
+impl<'p> Publisher<'p> {
+    fn new(engine: &'p FleetEngine, store: &'p Store, options: &'p PublishOptions) -> Publisher<'p> {
+        Publisher {
+            engine,
+            store,
+            options,
+            shards: ShardCache::default(),
+            base: BaseCheck {
+                // Without a key, any writer of the store could have made up the numbers.
+                seen: options
+                    .data
+                    .as_ref()
+                    .filter(|_| options.key.is_some())
+                    .map(|data| SeenFile::of_publisher(data, store.address())),
+                at_least: options.at_least,
+                name: options.name.clone(),
+                accepts_expired: options.key.is_none(),
+            },
+            started: Instant::now(),
+            last_head: Mutex::default(),
+            in_flight: FileBudget::new(MAX_IN_FLIGHT, LARGEST_READ),
+            terms: TermsSpill::new(MAX_TERMS_IN_MEMORY),
+        }
+    }
+
     fn run(&self, dir: Option<&Path>) -> Result<PublishReport, FleetError> {
         let mut conflicts = 0;
         loop {
@@ -268,6 +291,7 @@ impl Publisher<'_> {
         report: &PublishReport,
         conflicts: &mut usize,
     ) -> Result<Option<PublishReport>, FleetError> {
+        let mut failures = 0;
         loop {
             self.check_time()?;
             let began = Instant::now();
@@ -290,21 +314,27 @@ impl Publisher<'_> {
                 self.store.create(&path, bytes).await?;
                 self.store.replace(HEAD, head.write()?, tag.as_deref()).await
             });
-            let is_unsure = match written {
+            let failure = match written {
                 Ok(WriteOutcome::Written) => {
                     self.base.keep(&head)?;
                     return Ok(Some(report));
                 }
-                Ok(WriteOutcome::Refused) => false,
+                Ok(WriteOutcome::Refused) => None,
                 // The store may have taken the head all the same.
-                Err(FleetError::Slow { .. } | FleetError::SlowUpload { .. } | FleetError::Unreachable { .. }) => true,
+                Err(
+                    error @ (FleetError::Slow { .. } | FleetError::SlowUpload { .. } | FleetError::Unreachable { .. }),
+                ) => Some(error),
                 Err(error) => return Err(error),
             };
             base = self.current()?;
             if base.as_ref().is_some_and(|now| now.head.text == head.text) {
                 return Ok(Some(report));
             }
-            if is_unsure {
+            if let Some(error) = failure {
+                failures += 1;
+                if failures >= MAX_FAILURES {
+                    return Err(error);
+                }
                 tracing::debug!(target: "skillcue::fleet", "the head was not written, and is tried again");
             }
             if base.as_ref().map_or(0, |base| base.head.collected) != collected {
@@ -390,5 +420,5 @@ pub(crate) fn checked_name(name: &str) -> Result<String, FleetError> {
         return Ok(name.to_owned());
     }
     let name = skillcue_base::Shown(name).within(80).to_string();
-    Err(FleetError::Nothing(format!("{name:?} is no name of a catalog: up to 64 of a-z, 0-9, - and _; give --name")))
+    Err(FleetError::Name(name))
 }

@@ -2,11 +2,12 @@
 
 mod files;
 mod policy;
+mod poll;
 mod refresh;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rayon::prelude::*;
 use skillcue::consent::{ConsentGate, Question, Subject};
@@ -15,14 +16,13 @@ use skillcue_base::{Digest, SingleFlight, lock};
 use skillcue_catalog::{OrgPolicy, SkillOrigin, Source};
 use skillcue_mcp::host::door::{LoadPermission, content_id};
 
+use poll::PollSchedule;
 pub use refresh::PullOutcome;
 
 use crate::budget::UnpackBudget;
 use crate::document::{Document, ReadEntries, read_entries, read_terms};
 use crate::generation::checked_document;
 use crate::kept::{KeptCatalog, KeptFailure, KeptHead};
-use crate::limits::FAILURE_TTL;
-use crate::publish::random_share;
 use crate::{Bandwidth, CatalogHead, CatalogSpec, FleetEngine, FleetError, Store};
 
 /// One catalog and its state.
@@ -39,8 +39,7 @@ pub struct CatalogSource {
     reads: SingleFlight<String, Result<Arc<Vec<u8>>, RemoteError>>,
     /// The policy of the last generation that was fetched, where there is no directory to keep it in.
     unkept_policy: Mutex<Option<OrgPolicy>>,
-    /// Between 0.75 and 1.25: machines that were started together do not ask together.
-    jitter: f64,
+    schedule: PollSchedule,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -137,6 +136,7 @@ impl CatalogSource {
     ) -> CatalogSource {
         CatalogSource {
             identity: spec.identity(),
+            schedule: PollSchedule::new(spec.poll),
             spec,
             kept,
             engine,
@@ -145,7 +145,6 @@ impl CatalogSource {
             store: Mutex::new(None),
             reads: SingleFlight::default(),
             unkept_policy: Mutex::default(),
-            jitter: 0.75 + random_share() / 2.0,
         }
     }
 
@@ -213,19 +212,15 @@ impl CatalogSource {
 
     /// Returns whether the store should be asked again.
     pub(crate) fn is_stale(&self, now: SystemTime) -> bool {
-        let state = self.state();
-        let Some(state) = state.as_ref() else { return true };
-        let since = |time: Option<SystemTime>| time.and_then(|time| now.duration_since(time).ok());
-        // A clock that was set back makes a generation stale, too.
-        let is_fresh = since(state.kept.as_ref().and_then(KeptHead::asked))
-            .is_some_and(|age| age < self.spec.poll.mul_f64(self.jitter));
-        !is_fresh && !self.has_just_failed(state, now)
+        self.due_in(now).is_zero()
     }
 
-    fn has_just_failed(&self, state: &SourceState, now: SystemTime) -> bool {
-        let when = state.failure.as_ref().and_then(KeptFailure::when);
-        let age = when.and_then(|when| now.duration_since(when).ok());
-        age.is_some_and(|age| age < FAILURE_TTL.min(self.spec.poll))
+    /// Returns how long it is until the store should be asked again.
+    pub(crate) fn due_in(&self, now: SystemTime) -> Duration {
+        let state = self.state();
+        let Some(state) = state.as_ref() else { return Duration::ZERO };
+        let asked = state.kept.as_ref().and_then(KeptHead::asked);
+        self.schedule.due_in(now, asked, state.failure.as_ref().and_then(KeptFailure::when))
     }
 
     fn subject(&self, entry: &RemoteEntry) -> Subject {
@@ -297,6 +292,10 @@ impl Remote for CatalogSource {
 
     fn policy(&self) -> OrgPolicy {
         self.published_policy()
+    }
+
+    fn is_known(&self) -> bool {
+        self.current().is_some()
     }
 
     fn published_index(&self) -> PublishedIndex {

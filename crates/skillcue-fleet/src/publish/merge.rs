@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use skillcue::remote::PublishedBody;
+
 use super::{ChangeSet, PolicyChange, PublishReport, Publisher};
 use crate::FleetError;
 use crate::document::{Document, Shard, ShardRef, shard_count, shard_of, write_entries, write_terms};
@@ -66,7 +68,7 @@ impl Publisher<'_> {
         }
         document.skills = document.shards.iter().flatten().map(|shard| shard.skills).sum();
         if document.skills > MAX_SKILLS {
-            return Err(FleetError::Nothing(format!("a catalog has at most {MAX_SKILLS} skills")));
+            return Err(FleetError::TooManySkills(MAX_SKILLS));
         }
         document.sequence = next_sequence(document.sequence)?;
         document.published = seconds(SystemTime::now());
@@ -93,7 +95,9 @@ impl Publisher<'_> {
         if shard.entries.is_empty() {
             return Ok(None);
         }
-        let (entries, terms) = (write_entries(shard.entries.values())?, write_terms(shard.terms.values())?);
+        let bodies: Result<Vec<PublishedBody>, FleetError> =
+            shard.terms.iter().map(|(uri, body)| body.published(uri)).collect();
+        let (entries, terms) = (write_entries(shard.entries.values())?, write_terms(bodies?.iter())?);
         let has_terms = !shard.terms.is_empty();
         let written = self.engine.wait(async {
             let is_same = before.is_some_and(|before| before.entries.digest == skillcue_base::Digest::of(&entries));

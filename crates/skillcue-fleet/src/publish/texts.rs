@@ -1,15 +1,16 @@
 //! The indexes of a generation, made as a reader would make them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use skillcue::remote::{PublishedBody, Remote, RemoteEntry, RemoteError, listed_skills};
+use skillcue::remote::{Remote, RemoteEntry, RemoteError, listed_skills};
 use skillcue_catalog::{Catalog, Discovery, Source};
 use skillcue_select::{BodyTerms, ReadAt, Selector, TextIndex, body_key};
 
-use super::Publisher;
+use super::{KeptBody, Publisher};
 use crate::FleetError;
 use crate::document::{Document, Shard, pack, shard_count, shard_of, unpack};
-use crate::limits::MAX_INDEX;
+use crate::limits::{BODIES_AT_ONCE, MAX_INDEX};
 
 impl Publisher<'_> {
     /// Makes the indexes of a generation anew, and deals its skills to as many shards as they need.
@@ -56,11 +57,7 @@ impl Publisher<'_> {
             None => None,
         };
         let catalog = catalog(&document.catalog, entries);
-        let texts = {
-            let bodies = body_terms(&catalog, shards.iter().flat_map(|shard| shard.terms.values()));
-            let updated = old.and_then(|old| old.updated(&catalog, &bodies));
-            updated.unwrap_or_else(|| TextIndex::with_bodies(&catalog, &bodies))
-        };
+        let texts = text_index(&catalog, old, shards, BODIES_AT_ONCE)?;
         let bytes = texts.to_bytes(TextIndex::key(&catalog));
         drop(texts);
         let texts = pack(&bytes);
@@ -75,18 +72,53 @@ pub(crate) fn catalog(name: &str, entries: Vec<Arc<RemoteEntry>>) -> Catalog {
     Discovery::new([]).remote(listed_skills(&remote)).run()
 }
 
-/// Returns the terms of bodies under the keys of their skills.
-pub(crate) fn body_terms<'b>(catalog: &Catalog, bodies: impl Iterator<Item = &'b PublishedBody>) -> BodyTerms {
-    let by_uri: std::collections::HashMap<&str, &PublishedBody> =
-        bodies.map(|body| (body.uri.as_str(), body)).collect();
+/// Returns the index over texts, from an old one and the bodies that are not in it. At most `at_once` bodies, or those of one
+/// shard, are in memory at once; the index equals the one that is made of all at once.
+fn text_index(
+    catalog: &Catalog,
+    old: Option<TextIndex>,
+    shards: &[Arc<Shard>],
+    at_once: usize,
+) -> Result<TextIndex, FleetError> {
+    let (mut index, mut is_old_used) = (old, true);
+    let mut rest = shards;
+    loop {
+        let mut count = 0;
+        let fits = |shard: &&Arc<Shard>| {
+            count += shard.terms.len();
+            count <= at_once
+        };
+        let (group, after) = rest.split_at(rest.iter().take_while(fits).count().max(1).min(rest.len()));
+        let bodies = body_terms(catalog, group)?;
+        let updated = match &index {
+            Some(index) => index.updated(catalog, &bodies),
+            None => Some(TextIndex::with_bodies(catalog, &bodies)),
+        };
+        rest = after;
+        match updated {
+            Some(updated) if rest.is_empty() => return Ok(updated),
+            updated @ Some(_) => index = updated,
+            // The old one is damaged: all over again, without it.
+            None if is_old_used => (index, rest, is_old_used) = (None, shards, false),
+            None => {
+                return Err(FleetError::Invalid { what: "the index".to_owned(), why: "it cannot be made".to_owned() });
+            }
+        }
+    }
+}
+
+/// Returns the terms of the bodies in shards under the keys of their skills.
+fn body_terms(catalog: &Catalog, shards: &[Arc<Shard>]) -> Result<BodyTerms, FleetError> {
+    let by_uri: HashMap<&str, &KeptBody> =
+        shards.iter().flat_map(|shard| &shard.terms).map(|(uri, body)| (uri.as_str(), body)).collect();
     let mut terms = BodyTerms::default();
     for skill in catalog.skills() {
         let path = skill.path();
-        if let Some(body) = path.to_str().and_then(|uri| by_uri.get(uri)) {
-            terms.insert(body_key(skill), body.terms.clone());
+        if let Some((uri, body)) = path.to_str().and_then(|uri| by_uri.get_key_value(uri)) {
+            terms.insert(body_key(skill), body.published(uri)?.terms);
         }
     }
-    terms
+    Ok(terms)
 }
 
 /// Returns a reader of bytes in memory.
@@ -127,5 +159,45 @@ impl Remote for PublishedSkills {
 
     fn read(&self, _: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         Err(RemoteError::NotListed(path.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skillcue::remote::{PublishedBody, RemoteFile};
+
+    fn shards() -> Vec<Arc<Shard>> {
+        let mut shards: Vec<Shard> = (0..7).map(|_| Shard::default()).collect();
+        for number in 0..60_u64 {
+            let uri = format!("skill://s{number}/SKILL.md");
+            let front =
+                serde_json::json!({"name": format!("s{number}"), "description": format!("Does {number} things.")});
+            let file = RemoteFile { uri: uri.clone(), digest: format!("sha256:{number:064x}"), size: 9 };
+            let entry = RemoteEntry {
+                uri: uri.clone(),
+                front_matter: front.as_object().cloned().unwrap_or_default(),
+                files: Some(vec![file]),
+            };
+            let text = format!("# Reports\n\nMerge word{number} of report {} with `tool{}`.", number % 7, number % 3);
+            let body = PublishedBody { uri: uri.clone(), content: number, terms: BodyTerms::of_body(&text) };
+            let shard = &mut shards[usize::try_from(number % 7).unwrap()];
+            shard.entries.insert(uri.clone(), Arc::new(entry));
+            shard.terms.insert(uri, body.into());
+        }
+        shards.into_iter().map(Arc::new).collect()
+    }
+
+    #[test]
+    fn an_index_made_in_steps_equals_one_made_at_once() {
+        let shards = shards();
+        let entries = shards.iter().flat_map(|shard| shard.entries.values().cloned()).collect();
+        let catalog = catalog("acme", entries);
+        let bytes = |at_once| text_index(&catalog, None, &shards, at_once).unwrap().to_bytes(1);
+        let whole = TextIndex::with_bodies(&catalog, &body_terms(&catalog, &shards).unwrap()).to_bytes(1);
+        assert_eq!(catalog.skills().count(), 60);
+        for at_once in [1, 20, 1000] {
+            assert!(bytes(at_once) == whole, "{at_once} at once");
+        }
     }
 }

@@ -29,6 +29,7 @@ impl CatalogSource {
     pub(crate) async fn refresh(&self) -> Result<PullOutcome, FleetError> {
         let result = self.refresh_now().await;
         let now = SystemTime::now();
+        self.schedule.draw();
         let mut state = self.state();
         if let Some(state) = state.as_mut() {
             match &result {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use skillcue::ErrorInfo as _;
 use skillcue_fleet::{FleetEngine, FleetError, GcOptions, PublishOptions, SigningKey, Store, gc, inspect, publish};
 
 use crate::support::{Fault, Fleet, names, read, refresh, skills, write_skill};
@@ -45,6 +46,24 @@ fn old_generations_go_and_readers_of_kept_ones_stay() {
     assert_eq!(fleet.publish(dir.path()).sequence, 7, "the collection has ended");
 }
 
+/// Generations share the shards that did not change between them.
+#[test]
+fn a_collection_reads_each_shard_once() {
+    let fleet = Fleet::new();
+    let names: Vec<String> = (0..600).map(|number| format!("skill-{number}")).collect();
+    let dir = skills(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    fleet.publish(dir.path());
+    for round in 0..5 {
+        write_skill(dir.path(), "skill-7", &format!("Body {round}."));
+        fleet.publish(&dir.path().join("skill-7"));
+    }
+    let before = fleet.store.traffic().requests;
+    let report = gc(&fleet.engine, &fleet.store, &GcOptions { dry_run: true, ..now(6) }).unwrap();
+    assert_eq!((report.kept, report.blobs), (6, 0));
+    // The head, two lists, six documents; the shard that stayed as it was once, the other one of each generation.
+    assert_eq!(fleet.store.traffic().requests - before, 1 + 2 + 6 + 1 + 6);
+}
+
 #[test]
 fn young_generations_stay() {
     let fleet = Fleet::new();
@@ -57,7 +76,10 @@ fn young_generations_stay() {
     let report = gc(&fleet.engine, &fleet.store, &options).unwrap();
     assert_eq!((report.kept, report.generations, report.blobs), (4, 0, 0));
     let hasty = gc(&fleet.engine, &fleet.store, &GcOptions { grace: Duration::from_secs(1), ..options });
-    assert!(matches!(hasty, Err(FleetError::Nothing(_))), "a publish may take longer");
+    let error = hasty.unwrap_err();
+    assert_eq!(error, FleetError::Grace { minutes: 90 }, "a publish may take longer");
+    assert_eq!(error.code(), "usage");
+    assert!(error.hint().unwrap().contains("--grace-days"), "{error:?}");
 }
 
 #[test]
@@ -190,4 +212,85 @@ fn a_collection_that_lost_its_lease_deletes_no_further_and_lifts_no_other_lease(
     let gone = before - fleet.faulty.paths("blobs").len();
     assert!(gone > 0 && gone <= orphans / 2, "{gone} were deleted after the first batch");
     assert_eq!(fleet.faulty.stored_head(), other, "the other's lease is as it was");
+}
+
+/// Returns the path of a generation's only document.
+fn document(fleet: &Fleet, generation: u64) -> String {
+    let begin = format!("catalog/{generation:012}-");
+    let paths = fleet.faulty.paths("catalog");
+    paths.iter().map(ToString::to_string).find(|path| path.starts_with(&begin)).unwrap()
+}
+
+/// A catalog with four generations of one skill.
+fn four_generations() -> Fleet {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices"]);
+    for round in 0..4 {
+        write_skill(dir.path(), "invoices", &format!("Body {round}."));
+        fleet.publish(dir.path());
+    }
+    fleet
+}
+
+#[test]
+fn beside_a_damaged_document_that_is_kept_nothing_is_deleted() {
+    let no_json = |_: &[u8]| b"{".to_vec();
+    // It can be read, and would name other blobs: those that it named would be deleted.
+    let other = |bytes: &[u8]| {
+        let mut document: Value = serde_json::from_slice(bytes).unwrap();
+        document["shards"][0]["entries"]["digest"] = json!("0".repeat(64));
+        document.to_string().into_bytes()
+    };
+    for damage in [&no_json as &dyn Fn(&[u8]) -> Vec<u8>, &other] {
+        let fleet = four_generations();
+        let path = document(&fleet, 3);
+        fleet.faulty.store_bytes(&path, damage(&fleet.faulty.stored(&path)));
+        let before = (fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs"));
+        for options in [now(2), GcOptions { dry_run: true, ..now(2) }] {
+            let error = gc(&fleet.engine, &fleet.store, &options).unwrap_err();
+            assert!(matches!(&error, FleetError::DamagedGeneration { generation: 3, .. }), "{error}");
+            let (line, hint) = (error.to_string(), error.hint().unwrap().into_owned());
+            assert!(line.contains("generation 3 is kept") && line.contains(&path), "{line}");
+            assert!(hint.contains(&format!("delete {path}")) && hint.contains("--keep"), "{hint}");
+        }
+        assert_eq!((fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs")), before);
+        // As the hint says: it goes by hand, or with what is not kept.
+        assert_eq!(gc(&fleet.engine, &fleet.store, &GcOptions { dry_run: true, ..now(1) }).unwrap().kept, 1);
+        fleet.faulty.remove(&path.as_str().into());
+        let report = gc(&fleet.engine, &fleet.store, &now(2)).unwrap();
+        // Generations 4 and 2 have a body, a shard and terms each; all have the further file.
+        assert_eq!((report.kept, fleet.faulty.paths("blobs").len()), (2, 7));
+        assert_eq!(inspect(&fleet.engine, &fleet.store, &[fleet.key.public()], true).unwrap().sequence, 4);
+    }
+}
+
+#[test]
+fn a_damaged_document_that_is_not_kept_goes() {
+    let fleet = four_generations();
+    let path = document(&fleet, 1);
+    fleet.faulty.store_bytes(&path, "{");
+    let report = gc(&fleet.engine, &fleet.store, &now(2)).unwrap();
+    assert_eq!((report.kept, report.generations, report.blobs), (2, 2, 6));
+    assert!(!fleet.faulty.paths("catalog").contains(&path.as_str().into()));
+}
+
+#[test]
+fn a_damaged_shard_of_a_kept_generation_is_named_with_it() {
+    let fleet = four_generations();
+    let path = document(&fleet, 3);
+    let named: Value = serde_json::from_slice(&fleet.faulty.stored(&path)).unwrap();
+    let digest = named["shards"][0]["entries"]["digest"].as_str().unwrap();
+    fleet.faulty.store_bytes(&format!("blobs/sha256/{}/{digest}", &digest[..2]), "x");
+    let error = gc(&fleet.engine, &fleet.store, &now(2)).unwrap_err().to_string();
+    assert!(error.contains("generation 3 is kept") && error.contains(&path) && error.contains(digest), "{error}");
+}
+
+#[test]
+fn the_current_document_must_be_the_one_that_the_head_names() {
+    let fleet = four_generations();
+    let path = document(&fleet, 4);
+    let bytes = [&fleet.faulty.stored(&path)[..], b" "].concat();
+    fleet.faulty.store_bytes(&path, bytes);
+    let error = gc(&fleet.engine, &fleet.store, &now(2)).unwrap_err();
+    assert!(matches!(&error, FleetError::Altered { what, .. } if *what == path), "{error}");
 }

@@ -157,10 +157,16 @@ pub(crate) enum Fault {
     Head(Bytes),
     /// An object of this many bytes is sent for one below this path.
     Huge(&'static str, usize),
+    /// Blanks without an end are sent, with the size of the object.
+    Endless,
     /// Objects below this path are gone.
     Missing(&'static str),
     /// Conditional writes are refused so many times.
     Refuse(usize),
+    /// Writes below this path fail.
+    FailWrites(&'static str),
+    /// Writes below this path do not end.
+    StallWrites(&'static str),
     /// A conditional write is done, and its answer lost.
     LoseAnswer,
     /// With the first object that is deleted, these bytes become the head.
@@ -256,6 +262,8 @@ impl ObjectStore for FaultyStore {
         self.writes.fetch_add(1, Ordering::SeqCst);
         match self.fault() {
             Fault::Down => return Err(down()),
+            Fault::FailWrites(below) if to.as_ref().starts_with(below) => return Err(down()),
+            Fault::StallWrites(below) if to.as_ref().starts_with(below) => return std::future::pending().await,
             Fault::Refuse(times) if is_conditional && self.refused.fetch_add(1, Ordering::SeqCst) < times => {
                 return Err(Error::Precondition { path: to.to_string(), source: "412 Precondition Failed".into() });
             }
@@ -301,6 +309,10 @@ impl ObjectStore for FaultyStore {
                     stream::iter([Ok(Bytes::from_static(b"{"))]).chain(stream::pending()).boxed(),
                 );
                 GetResult { payload, ..result }
+            }
+            Fault::Endless => {
+                let blanks = stream::repeat_with(|| Ok(Bytes::from_static(&[b' '; 1000])));
+                GetResult { payload: GetResultPayload::Stream(blanks.boxed()), ..result }
             }
             Fault::Truncate => {
                 let meta = result.meta.clone();

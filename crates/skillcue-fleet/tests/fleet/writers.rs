@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use skillcue::ErrorInfo as _;
 use skillcue_fleet::{
     FleetEngine, FleetError, PublishOptions, SignOptions, SigningKey, Store, StoreOptions, inspect, publish, sign,
 };
@@ -25,6 +26,83 @@ fn unchanged_skills_are_not_written_again() {
     assert_eq!((changed.sequence, changed.changed, changed.unchanged), (2, vec!["pictures".to_owned()], 1));
     // The body, the shard, the terms, the document, the head.
     assert_eq!(fleet.faulty.writes.load(Ordering::SeqCst) - before, 5);
+}
+
+/// Returns the path of the blob with this content.
+fn blob(content: &[u8]) -> String {
+    let digest = skillcue_base::Digest::of(content).to_string();
+    format!("blobs/sha256/{}/{digest}", &digest[..2])
+}
+
+#[test]
+fn files_that_the_store_has_lost_are_written_again() {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices", "pictures"]);
+    fleet.publish(dir.path());
+    let (head, keys) = (fleet.faulty.stored_head(), [fleet.key.public()]);
+    let (lost, changed) = (blob(b"More about invoices."), blob(b"More about pictures."));
+    let verify = || inspect(&fleet.engine, &fleet.store, &keys, true);
+    let again = PublishOptions { again: true, ..fleet.options() };
+    for damaged in [&lost, &changed] {
+        if *damaged == lost {
+            fleet.faulty.remove(&lost.as_str().into());
+        } else {
+            fleet.faulty.store_bytes(&changed, "Less about pictures.");
+        }
+        let error = verify().unwrap_err();
+        let line = error.to_string();
+        assert!(
+            line.starts_with("skill://") && line.contains(damaged) && line.contains("references/more.md"),
+            "{line}"
+        );
+        assert_eq!(error.code(), if *damaged == lost { "not_found" } else { "unverified" });
+        assert!(error.hint().unwrap().contains("--again"), "{error:?}");
+        assert_eq!(fleet.publish(dir.path()).files_written, 0, "known entries count as proof without it");
+        assert!(verify().is_err());
+        let report = publish(&fleet.engine, &fleet.store, Some(dir.path()), &again).unwrap();
+        assert_eq!((report.sequence, report.is_new, report.unchanged, report.files_written), (1, false, 2, 4));
+        assert_eq!(verify().unwrap().verified, 4);
+        assert_eq!(fleet.faulty.stored_head(), head, "the generation is as it was");
+    }
+    // What changes is published beside it, as ever.
+    fleet.faulty.remove(&lost.as_str().into());
+    write_skill(dir.path(), "pictures", "Another body.");
+    let report = publish(&fleet.engine, &fleet.store, Some(dir.path()), &again).unwrap();
+    assert_eq!((report.sequence, report.changed, report.unchanged), (2, vec!["pictures".to_owned()], 1));
+    assert_eq!(verify().unwrap().verified, 4);
+}
+
+/// As docs/fleet.md says: a reader keeps shards byte for byte as the store has them.
+#[test]
+fn a_shard_that_the_store_has_lost_comes_back_from_a_reader() {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices"]);
+    fleet.publish(dir.path());
+    refresh(&fleet.reader()).unwrap();
+    let files = [std::fs::read(dir.path().join("invoices/SKILL.md")).unwrap(), b"More about invoices.".to_vec()];
+    let files: BTreeSet<String> = files.iter().map(|content| blob(content)).collect();
+    let paths = fleet.faulty.paths("blobs");
+    let parts: Vec<&str> = paths.iter().map(AsRef::as_ref).filter(|path| !files.contains(*path)).collect();
+    assert_eq!(parts.len(), 2, "the entries and the terms");
+    for path in parts {
+        fleet.faulty.remove(&path.into());
+        let error = inspect(&fleet.engine, &fleet.store, &[], true).unwrap_err();
+        assert_eq!(error, FleetError::Missing(path.to_owned()));
+        assert!(error.hint().unwrap().contains("docs/fleet.md"), "{error:?}");
+        let kept = fleet.kept_dir().join("parts").join(path.rsplit('/').next().unwrap());
+        fleet.faulty.store_bytes(path, std::fs::read(kept).unwrap());
+        assert!(inspect(&fleet.engine, &fleet.store, &[], true).is_ok());
+    }
+}
+
+#[test]
+fn names_that_no_catalog_can_have_are_errors_of_their_own() {
+    let fleet = Fleet::new();
+    let options = PublishOptions { name: Some("Acme Corp".to_owned()), ..fleet.options() };
+    let error = publish(&fleet.engine, &fleet.store, Some(skills(&["invoices"]).path()), &options).unwrap_err();
+    assert_eq!(error.to_string(), "\"Acme Corp\" is no name of a catalog");
+    assert_eq!(error.code(), "usage");
+    assert!(error.hint().unwrap().contains("--name"), "{error:?}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use server::{S3, s3};
 use skillcue::config::CatalogTrust;
 use skillcue_fleet::{
     CatalogSpec, Catalogs, CatalogsOptions, FleetEngine, FleetError, GcOptions, PublishOptions, PullOutcome,
-    SigningKey, gc, inspect, publish,
+    SigningKey, Store, gc, inspect, publish,
 };
 
 fn write_skill(dir: &Path, name: &str, body: &str) {
@@ -174,4 +174,114 @@ fn faults_on_the_way_leave_the_last_good_generation() {
     proxy.set(Fault::None);
     assert_eq!(refresh(&pulled), Ok(PullOutcome::Changed(3)));
     assert!(read(&pulled, "invoices", "SKILL.md").is_ok());
+}
+
+/// A publisher through the proxy: a publish is complete, or it fails in one line and changes nothing that a reader sees; the
+/// next one succeeds.
+#[test]
+fn faults_on_the_way_of_a_publisher_leave_the_last_good_generation() {
+    let Some(s3) = s3() else { return };
+    let engine = FleetEngine::default();
+    let path = format!("publisher-{}/acme", std::process::id());
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let proxy = FaultyProxy::start(&s3.endpoint);
+    let direct = S3::store(&path, &s3.endpoint);
+    let store = Store::open(&S3::url(&path), &S3::options(&proxy.endpoint, Some(Duration::from_secs(2)))).unwrap();
+    let dir = skills(&["invoices"]);
+    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap();
+    let old_head = s3.object(&format!("{path}/head"));
+    write_skill(dir.path(), "tables", "Seen before the faults.");
+    let data = tempfile::tempdir().unwrap();
+    let options = PublishOptions { data: Some(data.path().to_path_buf()), ..signed(&key) };
+    publish(&engine, &store, Some(dir.path()), &options).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let pulled = reader(&s3.endpoint, &path, &key, home.path());
+    let failing = [
+        (Fault::Fails, "the store cannot be asked for head"),
+        (Fault::Stalls, "the store did not send head within 2 s"),
+        (Fault::Truncates, "head"),
+        (Fault::Lies, "is not what the catalog says: its digest is"),
+        (Fault::Head(old_head), "the store offers generation 1, and generation"),
+        (Fault::Down, "the store cannot be asked for head"),
+        (Fault::FailsWrites("/blobs/"), "the store cannot be asked for blobs/sha256/"),
+        (Fault::FailsWrites("/catalog/"), "the store cannot be asked for catalog/"),
+        (Fault::FailsWrites("/head"), "the store cannot be asked for head"),
+        (Fault::StallsWrites("/blobs/"), "the store did not take blobs/sha256/"),
+        (Fault::StallsWrites("/head"), "the store did not take head within 2 s"),
+        (Fault::CutsWrites("/blobs/"), "blobs/sha256/"),
+        (Fault::CutsWrites("/head"), "head"),
+    ];
+    let complete = [Fault::RefusesHead(Arc::new(3.into())), Fault::LosesAnswer];
+    let cases = failing.map(|(fault, line)| (fault, Some(line))).into_iter().chain(complete.map(|fault| (fault, None)));
+    for (number, (fault, line)) in (0..).zip(cases) {
+        let before = inspect(&engine, &direct, &[key.public()], true).unwrap();
+        write_skill(dir.path(), "pictures", &format!("Body {number}."));
+        proxy.set(fault.clone());
+        let what: String = format!("{fault:?}").chars().take_while(|char| *char != '[').take(40).collect();
+        let published = publish(&engine, &store, Some(dir.path()), &options);
+        proxy.set(Fault::None);
+        match (published, line) {
+            (Err(error), Some(line)) => {
+                let error = error.to_string();
+                assert!(error.contains(line) && !error.contains('\n'), "{what}: {error}");
+                println!("publish, {what}: {error}");
+                let now = inspect(&engine, &direct, &[key.public()], true).unwrap();
+                assert_eq!(now.generation, before.generation, "{what}: the last good generation stays");
+                refresh(&pulled).unwrap();
+                assert_eq!(names(&pulled).len(), before.entries.len(), "{what}");
+                publish(&engine, &store, Some(dir.path()), &options).unwrap();
+            }
+            (Ok(report), None) => println!("publish, {what}: generation {} is complete", report.sequence),
+            (published, _) => panic!("{what}: {published:?}"),
+        }
+        // All of it is there, each byte as the catalog says.
+        let after = inspect(&engine, &direct, &[key.public()], true).unwrap();
+        assert_eq!((after.sequence, after.entries.len()), (before.sequence + 1, 3), "{what}");
+        refresh(&pulled).unwrap();
+        let body = read(&pulled, "pictures", "SKILL.md").unwrap();
+        assert!(String::from_utf8(body).unwrap().contains(&format!("Body {number}.")), "{what}");
+    }
+}
+
+/// A file that is written in parts: an upload of which a part is cut, fails or is not answered leaves nothing that a reader sees,
+/// and the next one writes all of it.
+#[test]
+fn an_upload_in_parts_that_is_cut_is_not_half_there() {
+    let Some(s3) = s3() else { return };
+    let engine = FleetEngine::default();
+    let path = format!("parts-{}/acme", std::process::id());
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let proxy = FaultyProxy::start(&s3.endpoint);
+    let direct = S3::store(&path, &s3.endpoint);
+    let store = Store::open(&S3::url(&path), &S3::options(&proxy.endpoint, Some(Duration::from_secs(2)))).unwrap();
+    let dir = skills(&["invoices"]);
+    publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap();
+    write_skill(dir.path(), "pictures", "A large one.");
+    let large: Vec<u8> = (0..12 << 17).flat_map(u64::to_be_bytes).collect();
+    std::fs::write(dir.path().join("pictures/large.bin"), &large).unwrap();
+    let blob = {
+        let digest = skillcue_base::Digest::of(&large).to_string();
+        format!("{path}/blobs/sha256/{}/{digest}", &digest[..2])
+    };
+    let faults =
+        [Fault::CutsWrites("partNumber=1"), Fault::CutsWrites("partNumber=2"), Fault::FailsWrites("partNumber=2")];
+    for fault in faults {
+        proxy.set(fault.clone());
+        let error = publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap_err().to_string();
+        proxy.set(Fault::None);
+        println!("publish, {fault:?}: {error}");
+        assert!(error.contains("blobs/sha256/") && !error.contains('\n'), "{fault:?}: {error}");
+        assert!(s3.object(&blob).starts_with(b"<?xml"), "{fault:?}: no such object");
+        let now = inspect(&engine, &direct, &[key.public()], true).unwrap();
+        assert_eq!((now.sequence, now.entries.len()), (1, 1), "{fault:?}: the last good generation stays");
+    }
+    assert_eq!(publish(&engine, &store, Some(dir.path()), &signed(&key)).unwrap().sequence, 2);
+    assert_eq!(inspect(&engine, &direct, &[key.public()], true).unwrap().entries.len(), 2);
+    assert!(s3.object(&blob) == large, "every byte is there");
+    // A blob that was damaged is written over, also in parts.
+    s3.put_object(&blob, b"damaged");
+    assert!(inspect(&engine, &direct, &[key.public()], true).is_err());
+    let again = PublishOptions { again: true, ..signed(&key) };
+    assert_eq!(publish(&engine, &store, Some(dir.path()), &again).unwrap().sequence, 2);
+    assert!(inspect(&engine, &direct, &[key.public()], true).is_ok());
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +23,16 @@ pub(crate) enum Fault {
     Head(Vec<u8>),
     /// Connections are closed at once.
     Down,
+    /// Every write to a path with this in it is answered with 503.
+    FailsWrites(&'static str),
+    /// No write to a path with this in it is answered.
+    StallsWrites(&'static str),
+    /// Half of what is written to a path with this in it is passed on, and the connection closed.
+    CutsWrites(&'static str),
+    /// So many writes of the head are answered with 412.
+    RefusesHead(Arc<AtomicUsize>),
+    /// The head is written, and no answer comes.
+    LosesAnswer,
 }
 
 pub(crate) struct FaultyProxy {
@@ -60,7 +71,27 @@ fn serve(mut client: TcpStream, upstream: &str, fault: &Fault) -> std::io::Resul
     }
     let (head, body) = read_message(&mut BufReader::new(client.try_clone()?))?;
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let is_write = |part: &str| head.starts_with("PUT ") && path.contains(part);
     match fault {
+        Fault::FailsWrites(part) if is_write(part) => {
+            return client.write_all(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+        Fault::StallsWrites(part) if is_write(part) => {
+            std::thread::sleep(Duration::from_secs(30));
+            return Ok(());
+        }
+        Fault::CutsWrites(part) if is_write(part) => {
+            let mut server = TcpStream::connect(upstream)?;
+            server.write_all(head.as_bytes())?;
+            return server.write_all(&body[..body.len() / 2]);
+        }
+        Fault::RefusesHead(times) if is_write("/head") => {
+            let left = times.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if left.is_ok() {
+                return client
+                    .write_all(b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        }
         Fault::Stalls => {
             std::thread::sleep(Duration::from_secs(30));
             return Ok(());
@@ -80,7 +111,11 @@ fn serve(mut client: TcpStream, upstream: &str, fault: &Fault) -> std::io::Resul
     let mut server = TcpStream::connect(upstream)?;
     write!(server, "{}\r\nConnection: close\r\n\r\n", lines.join("\r\n"))?;
     server.write_all(&body)?;
+    let loses_answer = matches!(fault, Fault::LosesAnswer) && is_write("/head");
     let (head, body) = read_message(&mut BufReader::new(server))?;
+    if loses_answer {
+        return Ok(());
+    }
     let size = body.len();
     let sent = match fault {
         Fault::Truncates => body[..size / 2].to_vec(),

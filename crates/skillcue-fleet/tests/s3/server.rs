@@ -20,7 +20,7 @@ pub(crate) fn s3() -> Option<S3> {
     };
     let s3 = S3 { endpoint };
     // Made once; a bucket that is there stays as it is.
-    s3.request("PUT", "");
+    s3.request("PUT", "", b"");
     Some(s3)
 }
 
@@ -46,10 +46,15 @@ impl S3 {
 
     /// Returns the bytes of an object.
     pub(crate) fn object(&self, path: &str) -> Vec<u8> {
-        self.request("GET", &format!("/{path}"))
+        self.request("GET", &format!("/{path}"), b"")
     }
 
-    fn request(&self, method: &str, path: &str) -> Vec<u8> {
+    /// Stores an object.
+    pub(crate) fn put_object(&self, path: &str, bytes: &[u8]) {
+        self.request("PUT", &format!("/{path}"), bytes);
+    }
+
+    fn request(&self, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
         let host = self.endpoint.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(host).unwrap();
         // The server does not look at signatures.
@@ -57,9 +62,11 @@ impl S3 {
             stream,
             "{method} /{BUCKET}{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: AWS4-HMAC-SHA256 \
              Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0\r\n\
-             Content-Length: 0\r\nConnection: close\r\n\r\n"
+             Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
         )
         .unwrap();
+        stream.write_all(body).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
