@@ -13,8 +13,12 @@ use crate::error::HostError;
 use crate::host::Host;
 use crate::sentence::embed;
 
-/// The interval after which servers and catalogs are asked again for their skills, if their own intervals have passed.
+/// The interval after which it is looked whether a server or a catalog has to be asked again for its skills, unless a catalog
+/// is due before.
 const ASK_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The interval where a catalog that was just asked is due still, as when its request could not even be started.
+const MIN_ASK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time limit for servers: no answer waits for them.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -44,7 +48,7 @@ impl HostWatch {
 
 impl Host {
     /// Reports what changes, on disk and in the lists of the configured servers, which are asked at once and then every
-    /// minute. The skills are refreshed already when `on_change` is called, one call at a time, on threads of its own.
+    /// minute; catalogs, whenever they are due. The skills are refreshed already when `on_change` is called, one call at a time, on threads of its own.
     ///
     /// ```
     /// use skillcue::watch::{WatchEvent, WatchOptions};
@@ -78,7 +82,7 @@ impl Host {
                         if let Some(changes) = ask(&servers, &skills) {
                             lock(&on_change)(&WatchEvent::Changed(changes));
                         }
-                        if stopped.recv_timeout(ASK_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+                        if stopped.recv_timeout(time_to_wake(servers.due_in())) != Err(RecvTimeoutError::Timeout) {
                             return;
                         }
                     }
@@ -110,6 +114,16 @@ impl Host {
     }
 }
 
+/// Returns how long the thread that asks may sleep, once all were asked that were due. A catalog is asked when it is due, not
+/// at the next of some regular wakes: of those, it would miss one whenever its interval is a little longer than theirs.
+fn time_to_wake(due: Option<Duration>) -> Duration {
+    match due {
+        Some(Duration::ZERO) => MIN_ASK_INTERVAL,
+        Some(left) => left.min(ASK_INTERVAL),
+        None => ASK_INTERVAL,
+    }
+}
+
 /// The configured servers and catalogs.
 struct RemoteAsker {
     servers: Option<Servers>,
@@ -133,6 +147,19 @@ impl RemoteAsker {
             catalogs,
         };
         Ok((!is_empty).then_some(asker))
+    }
+
+    /// Returns how long it is until a catalog has to be asked; `None` if there is none.
+    #[cfg(feature = "fleet")]
+    fn due_in(&self) -> Option<Duration> {
+        self.catalogs.as_ref().and_then(skillcue_fleet::Catalogs::due_in)
+    }
+
+    /// Returns that no catalog has to be asked: this build has none.
+    #[cfg(not(feature = "fleet"))]
+    #[expect(clippy::unused_self, reason = "a build with catalogs asks them")]
+    fn due_in(&self) -> Option<Duration> {
+        None
     }
 
     /// Asks catalogs that were not asked lately. Returns whether one has changed.
@@ -174,4 +201,56 @@ pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<
     started
         .map(drop)
         .map_err(|error| HostError::failure("runtime", format!("cannot start a thread: {}", os_message(&error))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the gaps between the polls of catalogs, whose intervals are these shares of what is configured, one after the
+    /// other: each is asked when the thread wakes and the catalog is due, as the thread does it.
+    fn gaps(polls: &[Duration], shares: &[f64]) -> Vec<(usize, f64)> {
+        let (mut now, mut gaps) = (Duration::ZERO, Vec::new());
+        let mut shares = shares.iter().copied().cycle();
+        let mut catalogs: Vec<(Duration, Duration)> = polls.iter().map(|_| (Duration::ZERO, Duration::ZERO)).collect();
+        while now < Duration::from_hours(2) {
+            for (place, (asked, due)) in catalogs.iter_mut().enumerate() {
+                if now >= *due {
+                    if !now.is_zero() {
+                        gaps.push((place, now.saturating_sub(*asked).as_secs_f64() / polls[place].as_secs_f64()));
+                    }
+                    (*asked, *due) = (now, now + polls[place].mul_f64(shares.next().unwrap()));
+                }
+            }
+            let due = catalogs.iter().map(|(_, due)| due.saturating_sub(now)).min();
+            now += time_to_wake(due);
+        }
+        gaps
+    }
+
+    #[test]
+    fn catalogs_are_asked_at_their_own_intervals() {
+        let seconds = Duration::from_secs;
+        for polls in [&[5][..], &[8], &[60], &[300], &[3_000], &[5, 8], &[8, 60, 300]] {
+            let polls: Vec<Duration> = polls.iter().copied().map(seconds).collect();
+            for share in 0..=50 {
+                let shares = [0.75 + f64::from(share) / 100.0];
+                for (place, gap) in gaps(&polls, &shares) {
+                    assert!((gap - shares[0]).abs() < 0.001, "{gap} of {:?} at {shares:?}", polls[place]);
+                }
+            }
+            let drawn: Vec<f64> = (0..37).map(|number| 0.75 + f64::from(number * 11 % 37) / 72.0).collect();
+            for (place, gap) in gaps(&polls, &drawn) {
+                assert!((0.749..=1.251).contains(&gap), "{gap} of {:?}", polls[place]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_thread_neither_spins_nor_sleeps_for_long() {
+        assert_eq!(time_to_wake(None), ASK_INTERVAL);
+        assert_eq!(time_to_wake(Some(Duration::from_hours(1))), ASK_INTERVAL);
+        assert_eq!(time_to_wake(Some(Duration::ZERO)), Duration::from_secs(1));
+        assert_eq!(time_to_wake(Some(Duration::from_millis(3))), Duration::from_millis(3));
+    }
 }

@@ -16,6 +16,7 @@ use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvide
 use skillcue_mcp::server::{HANDLE_META, HttpOptions, HttpServer, ServedView, ServerOptions, SkillServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const LISTEN: [(&str, &str); 2] = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "subscriptions/listen")];
@@ -48,23 +49,24 @@ async fn metrics(running: &Running) -> String {
     running.ask("GET", "/metrics", &[], "").await.body
 }
 
-/// Runs a server with the views `a`, which has the skill `pdf`, and `b`, which has the rest.
-async fn run_views(options: HttpOptions, tools: Option<Arc<dyn ToolProvider>>) -> Running {
+/// Runs a server with some views: `a`, which has the skill `pdf`, `b`, which has the rest, and others, which have all.
+async fn run_views(names: &[&str], options: HttpOptions, tools: Option<Arc<dyn ToolProvider>>) -> Running {
     let skills = skills();
     let builder = Skillcue::builder().skills_dir(skills.path());
     let builder = tools.into_iter().fold(builder, skillcue::Builder::tools);
     let whole = Arc::new(builder.build().unwrap());
     let server = SkillServer::new(Arc::clone(&whole), ServerOptions::default());
     let pdf = || vec!["pdf".parse().unwrap()];
-    let rules = [
-        ("a", ViewRule { skills: pdf(), ..ViewRule::default() }),
-        ("b", ViewRule { exclude_skills: pdf(), ..ViewRule::default() }),
-    ];
-    let views = rules.map(|(name, rule)| {
-        let server = server.for_view(name, Arc::new(whole.view(rule)));
-        ServedView { name: name.to_owned(), server, token: None }
+    let views = names.iter().map(|name| {
+        let rule = match *name {
+            "a" => ViewRule { skills: pdf(), ..ViewRule::default() },
+            "b" => ViewRule { exclude_skills: pdf(), ..ViewRule::default() },
+            _ => ViewRule::default(),
+        };
+        let server = server.for_view(*name, Arc::new(whole.view(rule)));
+        ServedView { name: (*name).to_owned(), server, token: None }
     });
-    let http = HttpServer::bind_views(views.into(), options).await.unwrap();
+    let http = HttpServer::bind_views(views.collect(), options).await.unwrap();
     let (address, cancel) = (http.address(), CancellationToken::new());
     let serving = tokio::spawn(http.run(cancel.clone()));
     Running { address, cancel, serving, server, skills }
@@ -182,7 +184,7 @@ async fn sessions_that_are_opened_at_once_stay_within_the_limit() {
 async fn one_view_leaves_places_to_the_others() {
     let mut options = HttpOptions::default();
     (options.max_sessions, options.max_streams) = (4, 4);
-    let running = run_views(options, None).await;
+    let running = run_views(&["a", "b"], options, None).await;
     let open = async |path: &str| running.ask("POST", path, &[], &hello()).await.status;
     let mut opened = Vec::new();
     for path in ["/mcp/a", "/mcp/a", "/mcp/a", "/mcp/a", "/mcp/b", "/mcp/b"] {
@@ -251,11 +253,13 @@ async fn a_single_view_is_opened_by_its_token_and_by_the_servers() {
     running.end().await;
 }
 
-/// A tool that waits until it may end, unless its skill is `refunds`.
+/// A tool that waits until it may end, unless its skill is `refunds`. Like scripts, it runs eight times at once, and is `busy`
+/// beyond that.
 #[derive(Debug, Default)]
 struct SlowTool {
     waiting: AtomicUsize,
     may_end: AtomicBool,
+    running: AtomicUsize,
 }
 
 impl ToolProvider for SlowTool {
@@ -271,12 +275,17 @@ impl ToolProvider for SlowTool {
         if call.name() != "slow" {
             return None;
         }
+        if self.running.fetch_add(1, Ordering::AcqRel) >= 8 {
+            self.running.fetch_sub(1, Ordering::AcqRel);
+            return Some(ToolOutput::from_text("busy".to_owned()));
+        }
         if !context.loaded.iter().any(|name| name == "refunds") {
             self.waiting.fetch_add(1, Ordering::AcqRel);
             while !self.may_end.load(Ordering::Acquire) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+        self.running.fetch_sub(1, Ordering::AcqRel);
         Some(ToolOutput::from_text("done".to_owned()))
     }
 }
@@ -292,31 +301,59 @@ async fn call(running: &Running, view: &str, tool: &str, arguments: Value, handl
     running.ask("POST", &format!("/mcp/{view}"), &headers, &request("tools/call", params).to_string()).await
 }
 
+/// Loads a skill in a view, and returns the handle.
+async fn load(running: &Running, view: &str, skill: &str) -> String {
+    let loaded = call(running, view, "load_skill", json!({ "skill_id": skill }), None).await;
+    let handle = loaded.message()["result"]["_meta"][HANDLE_META].as_str().unwrap_or_default().to_owned();
+    assert!(!handle.is_empty(), "{}", loaded.body);
+    handle
+}
+
+/// Loads a skill in a view, and begins to call the slow tool.
+async fn call_slowly(running: &Arc<Running>, view: &'static str, skill: &str, times: usize) -> Vec<JoinHandle<Reply>> {
+    let handle = load(running, view, skill).await;
+    let client = |_| {
+        let (running, handle) = (Arc::clone(running), handle.clone());
+        tokio::spawn(async move { call(&running, view, "slow", json!({}), Some(&handle)).await })
+    };
+    (0..times).map(client).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_tools_of_one_view_leave_places_to_the_others() {
     let slow = Arc::new(SlowTool::default());
     let tools: Arc<dyn ToolProvider> = Arc::<SlowTool>::clone(&slow);
-    let running = Arc::new(run_views(HttpOptions::default(), Some(tools)).await);
-    let mut handles = Vec::new();
-    for (view, skill) in [("a", "pdf"), ("b", "refunds")] {
-        let loaded = call(&running, view, "load_skill", json!({ "skill_id": skill }), None).await;
-        let handle = loaded.message()["result"]["_meta"][HANDLE_META].as_str().unwrap_or_default().to_owned();
-        assert!(!handle.is_empty(), "{}", loaded.body);
-        handles.push(handle);
-    }
-    let clients: Vec<_> = (0..12)
-        .map(|_| {
-            let (running, handle) = (Arc::clone(&running), handles[0].clone());
-            tokio::spawn(async move { call(&running, "a", "slow", json!({}), Some(&handle)).await })
-        })
-        .collect();
+    let running = Arc::new(run_views(&["a", "b"], HttpOptions::default(), Some(tools)).await);
+    let clients = call_slowly(&running, "a", "pdf", 12).await;
     while slow.waiting.load(Ordering::Acquire) < 4 {
         tokio::task::yield_now().await;
     }
-    let other = call(&running, "b", "slow", json!({}), Some(&handles[1])).await;
+    let handle = load(&running, "b", "refunds").await;
+    let other = call(&running, "b", "slow", json!({}), Some(&handle)).await;
     assert!(other.body.contains("done"), "{}", other.body);
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(slow.waiting.load(Ordering::Acquire), 4, "the others of the view are queued");
+    slow.may_end.store(true, Ordering::Release);
+    for client in clients {
+        let reply = client.await.unwrap();
+        assert!(reply.body.contains("done"), "{}", reply.body);
+    }
+    Arc::into_inner(running).unwrap().end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_third_busy_view_waits_for_its_turn() {
+    let slow = Arc::new(SlowTool::default());
+    let tools: Arc<dyn ToolProvider> = Arc::<SlowTool>::clone(&slow);
+    let running = Arc::new(run_views(&["a", "c", "d"], HttpOptions::default(), Some(tools)).await);
+    let mut clients = call_slowly(&running, "a", "pdf", 12).await;
+    clients.extend(call_slowly(&running, "c", "pdf", 12).await);
+    while slow.waiting.load(Ordering::Acquire) < 8 {
+        tokio::task::yield_now().await;
+    }
+    // All that may run at once does; the calls of the third view are queued, and not refused.
+    clients.extend(call_slowly(&running, "d", "pdf", 12).await);
+    tokio::time::sleep(Duration::from_millis(100)).await;
     slow.may_end.store(true, Ordering::Release);
     for client in clients {
         let reply = client.await.unwrap();

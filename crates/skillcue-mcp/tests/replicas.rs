@@ -12,6 +12,7 @@ use common::{PATIENCE, meta, skills, write};
 use serde_json::{Value, json};
 use skillcue::Skillcue;
 use skillcue::catalog::FileListing;
+use skillcue::remote::{Remote, RemoteEntry, RemoteError};
 use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider, for_model};
 use skillcue_mcp::server::{HANDLE_META, HandleKeys, HttpOptions, ServerOptions, SkillServer};
 use tokio::sync::Notify;
@@ -271,6 +272,53 @@ async fn a_session_that_is_elsewhere_is_not_found_and_says_what_to_do() {
         assert_eq!(reply.status, 404, "clients begin again: {}", reply.body);
         assert!(reply.body.contains("another replica") && reply.body.contains("initialize"), "{}", reply.body);
     }
+    running.end().await;
+}
+
+/// A catalog that is configured, and of which nothing was read until it is let go.
+#[derive(Debug, Default)]
+struct Awaited {
+    is_known: AtomicBool,
+}
+
+impl Remote for Awaited {
+    fn label(&self) -> &'static str {
+        "acme"
+    }
+
+    fn entries(&self) -> Arc<[Arc<RemoteEntry>]> {
+        [].into()
+    }
+
+    fn is_allowed(&self, _: &RemoteEntry) -> bool {
+        false
+    }
+
+    fn is_known(&self) -> bool {
+        self.is_known.load(Ordering::Acquire)
+    }
+
+    fn read(&self, _: &RemoteEntry, _: &str) -> Result<Vec<u8>, RemoteError> {
+        Err(RemoteError::Unreachable("it is far away".to_owned()))
+    }
+}
+
+#[tokio::test]
+async fn a_replica_is_not_ready_before_its_catalogs_were_read_once() {
+    let (tmp, acme): (_, Arc<Awaited>) = (skills(), Arc::default());
+    let remote: Arc<dyn Remote> = Arc::<Awaited>::clone(&acme);
+    let skillcue = Skillcue::builder().skills_dir(tmp.path()).remote(remote).build().unwrap();
+    let server = SkillServer::new(Arc::new(skillcue), ServerOptions::default());
+    let running = run_server(tmp, server, HttpOptions::default()).await;
+    let ready = running.ask("GET", "/ready", &[], "").await;
+    assert_eq!(
+        (ready.status, ready.body.as_str()),
+        (503, "not ready: nothing was read yet of the catalog acme"),
+        "it has skills of its own"
+    );
+    assert_eq!(running.ask("GET", "/health", &[], "").await.status, 200);
+    acme.is_known.store(true, Ordering::Release);
+    assert_eq!(running.ask("GET", "/ready", &[], "").await.status, 200);
     running.end().await;
 }
 

@@ -23,8 +23,9 @@ pub(super) const MAX_LOOKS: usize = 8;
 /// How many skills that were left out one log line names.
 const MAX_NAMED: usize = 20;
 
-/// The methods that the protocol defines. A request for one of them arrives here only if its parameters are wrong.
-const KNOWN: [&str; 15] = [
+/// The methods that the protocol defines. A request for one of them arrives at [`SkillServer::extended`] only if its
+/// parameters are wrong.
+pub(super) const PROTOCOL_METHODS: [&str; 15] = [
     "initialize",
     "server/discover",
     "ping",
@@ -56,7 +57,7 @@ impl SkillServer {
             "skills/list" => self.list_skills(&params, &context).await,
             "skills/get" => self.get_skill(&params, &context).await,
             "resources/directory/read" => self.read_directory(&params, &context).await,
-            method if KNOWN.contains(&method) && !(is_modern(&context) && REMOVED.contains(&method)) => {
+            method if PROTOCOL_METHODS.contains(&method) && !(is_modern(&context) && REMOVED.contains(&method)) => {
                 Err(ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None))
             }
             method => {

@@ -151,7 +151,9 @@ impl HttpGate {
             Probe::Health => plain(StatusCode::OK, "ok"),
             Probe::Ready => {
                 let has_skills = self.endpoints.iter().any(|it| !it.server.shared.skillcue.catalog().is_empty());
-                probes::ready(&self.drain, has_skills)
+                // All views have the same sources.
+                let unknown = self.endpoints.first().map(|it| it.server.shared.skillcue.unknown_remotes());
+                probes::ready(&self.drain, has_skills, &unknown.unwrap_or_default())
             }
             Probe::Metrics if !self.access.admits(peer, request) => probes::metrics_refused(),
             Probe::Metrics => {

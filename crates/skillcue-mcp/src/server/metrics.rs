@@ -18,26 +18,12 @@ use prometheus_client::registry::{Registry, Unit};
 use skillcue::Catalog;
 use skillcue_base::lock;
 
+use super::extension::PROTOCOL_METHODS;
 use super::handle::HandleProblem;
 
-/// The methods that are counted by name; all others are `other`.
-const METHODS: [&str; 21] = [
-    "initialize",
-    "server/discover",
-    "ping",
-    "completion/complete",
-    "logging/setLevel",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
+/// The methods that are counted by name beside those of the protocol; all others are `other`.
+const OTHER_METHODS: [&str; 6] = [
     "resources/directory/read",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
     "skills/list",
     "skills/get",
     "notifications/initialized",
@@ -50,7 +36,7 @@ const SECONDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 
 /// Returns the label of a method.
 pub(super) fn method_label(method: &str) -> &'static str {
-    METHODS.iter().find(|known| **known == method).unwrap_or(&"other")
+    PROTOCOL_METHODS.iter().chain(&OTHER_METHODS).find(|known| **known == method).unwrap_or(&"other")
 }
 
 /// The end of a request.

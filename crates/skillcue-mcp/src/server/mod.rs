@@ -103,12 +103,22 @@ pub struct ServerOptions {
     pub handle_keys: HandleKeys,
     /// The name of the view of the skills; empty for all of them.
     pub view: String,
+    /// How many calls of skills' tools and scripts run at once, of all views together: not more than what runs the scripts
+    /// takes, and at most 12. Others wait.
+    pub skill_calls: usize,
 }
 
 impl ServerOptions {
     /// Returns the usual options, with keys that other replicas may have, too.
     pub fn new(handle_keys: HandleKeys) -> ServerOptions {
-        ServerOptions { page_size: 500, skills_page_size: 50, ttl_ms: 5_000, handle_keys, view: String::new() }
+        ServerOptions {
+            page_size: 500,
+            skills_page_size: 50,
+            ttl_ms: 5_000,
+            handle_keys,
+            view: String::new(),
+            skill_calls: 8,
+        }
     }
 }
 
@@ -162,7 +172,8 @@ impl Clone for SkillServer {
 impl SkillServer {
     /// Makes a server for these skills.
     pub fn new(skillcue: Arc<Skillcue>, options: ServerOptions) -> SkillServer {
-        SkillServer::counting(skillcue, options, Arc::new(ServerMetrics::new()), WorkLimits::new())
+        let work = WorkLimits::new(options.skill_calls);
+        SkillServer::counting(skillcue, options, Arc::new(ServerMetrics::new()), work)
     }
 
     /// Makes a server for a view of the skills, in the same process: it counts together with this one, and has the same keys.

@@ -52,10 +52,15 @@ impl DrainState {
     }
 }
 
-/// Returns the answer to `/ready`: whether new clients may be sent here.
-pub(super) fn ready(drain: &DrainState, has_skills: bool) -> HttpResponse {
+/// Returns the answer to `/ready`: whether new clients may be sent here. Not while a configured catalog was never read: its
+/// skills would be missing here and be there on other replicas.
+pub(super) fn ready(drain: &DrainState, has_skills: bool, unknown: &[String]) -> HttpResponse {
     if drain.is_draining() {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "draining: this replica is about to end");
+    }
+    if !unknown.is_empty() {
+        let text = format!("not ready: nothing was read yet of the catalog {}", unknown.join(", "));
+        return plain(StatusCode::SERVICE_UNAVAILABLE, text);
     }
     if !has_skills {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "not ready: the catalog has no skills");

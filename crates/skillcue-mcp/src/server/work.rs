@@ -12,10 +12,9 @@ use super::{ServerShared, SkillServer};
 
 /// How many calls that may wait for another server run at once, over all clients; the others are queued.
 const MAX_REMOTE_CALLS: usize = 16;
-/// How many calls of tools that skills bring run at once, over all views. Each takes a thread while it waits.
+/// How many calls of tools that skills bring run at once, over all views, whatever the options allow. Each takes a thread
+/// while it runs.
 const MAX_SKILL_CALLS: usize = 12;
-/// How many of these calls one view has at once if there are several: half of the scripts that run at once by default.
-const MAX_SKILL_CALLS_OF_VIEW: usize = 4;
 
 /// The limits of what runs at once for the clients of one view.
 #[derive(Debug)]
@@ -30,36 +29,42 @@ pub(super) struct WorkLimits {
     pub(super) skill_callers: Semaphore,
     /// Limits concurrent calls of tools that skills bring, of all views.
     pub(super) all_skill_callers: Arc<Semaphore>,
+    /// The number of the permits of `all_skill_callers`.
+    most_skill_calls: usize,
     /// Whether this is one of several views that share places.
     is_sharing: AtomicBool,
 }
 
 impl WorkLimits {
-    pub(super) fn new() -> WorkLimits {
-        WorkLimits::within(Arc::new(Semaphore::new(MAX_SKILL_CALLS)))
+    /// Returns the limits of a server whose skills' tools and scripts may run so many times at once.
+    pub(super) fn new(skill_calls: usize) -> WorkLimits {
+        let most = skill_calls.clamp(1, MAX_SKILL_CALLS);
+        WorkLimits::within(Arc::new(Semaphore::new(most)), most)
     }
 
     /// Returns the limits of another view of the same server.
     pub(super) fn for_view(&self) -> WorkLimits {
-        WorkLimits::within(Arc::clone(&self.all_skill_callers))
+        WorkLimits::within(Arc::clone(&self.all_skill_callers), self.most_skill_calls)
     }
 
-    fn within(all_skill_callers: Arc<Semaphore>) -> WorkLimits {
+    fn within(all_skill_callers: Arc<Semaphore>, most_skill_calls: usize) -> WorkLimits {
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
         WorkLimits {
             readers: Semaphore::new(2 * cores),
             callers: Semaphore::new(2 * cores + 2),
             remote_callers: Semaphore::new(MAX_REMOTE_CALLS),
-            skill_callers: Semaphore::new(MAX_SKILL_CALLS),
+            skill_callers: Semaphore::new(most_skill_calls),
             all_skill_callers,
+            most_skill_calls,
             is_sharing: AtomicBool::new(false),
         }
     }
 
-    /// Leaves permits for calls of tools that skills bring to other views, from now on.
+    /// Leaves permits for calls of tools that skills bring to other views, from now on: half of them. A view has no more
+    /// calls in the queue for the permits of all, either, which is served in order: each view's turn comes.
     pub(super) fn share(&self) {
         if !self.is_sharing.swap(true, Ordering::AcqRel) {
-            self.skill_callers.forget_permits(MAX_SKILL_CALLS - MAX_SKILL_CALLS_OF_VIEW);
+            self.skill_callers.forget_permits(self.most_skill_calls / 2);
         }
     }
 }
