@@ -7,7 +7,8 @@
 //! The skills are chosen by the half of the messages that also chooses the words, so that the other half is not looked at:
 //! those with twelve messages or more, four in each half, whose recall at 3 is lowest. The other half is split once more:
 //! whether a change is kept for the messages of one part is decided by the other part, so that no message is counted that
-//! had a say. Nothing is written to the skills. Without messages it only looks for pairs of skills that compete.
+//! had a say. Beside that, "as proposed" is what `skillcue tune` itself does: the whole other half decides, and is what is
+//! counted. Nothing is written to the skills. Without messages it only looks for pairs of skills that compete.
 
 #![expect(clippy::print_stdout, clippy::cast_precision_loss, reason = "a table of small numbers, for people")]
 
@@ -18,9 +19,7 @@ use std::time::Instant;
 
 use skillcue::collisions::{CollisionEvidence, CollisionOptions};
 use skillcue::eval::{CaseResult, EvalCase, EvalOptions, Evaluation};
-use skillcue::tune::{
-    TuneDraft, TuneSource, TuneTrial, candidates, changes_by_skill, is_unseen, remove_common_keywords, rivals_of,
-};
+use skillcue::tune::{TuneSource, TuneTrial, candidates, is_unseen, remove_common_keywords, rivals_of};
 use skillcue::{Mode, Skillcue};
 use skillcue_base::Digest;
 
@@ -70,9 +69,9 @@ fn run(dir: &str, messages: Option<&str>, number: usize, trials: &Path) -> Resul
     let mut worst: Vec<(&String, Counts)> = counts.into_iter().filter(|(_, counts)| usable(counts)).collect();
     worst.sort_by(|a, b| share(&a.1).total_cmp(&share(&b.1)).then(a.0.cmp(b.0)));
     println!(
-        "| skill | messages | recall at 3 before | after, as chosen | after, as kept | kept | own | others | drafts | seconds |"
+        "| skill | messages | recall at 3 before | as chosen | as proposed | proposed | own | others | as kept | kept | own | others | drafts | seconds |"
     );
-    println!("| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |");
+    println!("| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |");
     let mut sum = Row::default();
     for (name, _) in worst.into_iter().take(number) {
         let row = Row::of(&skills, trials, name, &cases)?;
@@ -80,9 +79,14 @@ fn run(dir: &str, messages: Option<&str>, number: usize, trials: &Path) -> Resul
         sum.add(&row);
     }
     println!("{}", sum.line("all"));
-    let lost: Vec<String> = sum.by_skill.iter().filter(|(_, change)| **change < -0.05).map(lost_line).collect();
-    println!("\nother skills that lose: {}", if lost.is_empty() { "none".to_owned() } else { lost.join(", ") });
+    println!("\nother skills that lose, as proposed, over all {number}: {}", losing(&sum.proposed_by_skill));
+    println!("other skills that lose, as kept by the other part: {}", losing(&sum.by_skill));
     Ok(())
+}
+
+fn losing(by_skill: &BTreeMap<String, f32>) -> String {
+    let lost: Vec<String> = by_skill.iter().filter(|(_, change)| **change < -1e-4).map(lost_line).collect();
+    if lost.is_empty() { "none".to_owned() } else { lost.join(", ") }
 }
 
 /// Returns the seconds of all processors that this program has had, where the system tells: others do not count.
@@ -95,7 +99,7 @@ fn own_time() -> f64 {
 }
 
 fn lost_line((name, change): (&String, &f32)) -> String {
-    format!("{name} {change:+.1}")
+    format!("{name} {change:+.2}")
 }
 
 /// Returns the part of the half that judges to which a message belongs.
@@ -113,6 +117,11 @@ struct Row {
     kept: usize,
     own: f32,
     others: f32,
+    /// Found with the words that the whole half keeps, whether there are such, and the changes of skills by them.
+    proposed: usize,
+    is_proposed: usize,
+    proposed_own: f32,
+    proposed_by_skill: BTreeMap<String, f32>,
     steps: usize,
     /// The number of parts that keep the change.
     keeping: usize,
@@ -143,15 +152,20 @@ impl Row {
         let mut proposals = candidates(&source);
         remove_common_keywords(skills, name, &mut proposals);
         let choice = trial.choose(name, description, proposals, &train, &|_| {});
-        let plain = TuneDraft { description: description.to_owned(), keywords: Vec::new() };
-        let before = trial.evaluate(&plain, &unseen)?;
-        let after = if choice.steps.is_empty() { before.clone() } else { trial.evaluate(&choice.draft, &unseen)? };
+        let judged = trial.judge(description, &choice.draft, &unseen)?;
+        let (before, after) = (&judged.before, &judged.after);
         let mut row = Row { skills: 1, steps: choice.steps.len(), drafts: choice.evaluated, ..Row::default() };
-        let keeps = [0, 1].map(|part| {
-            let changes = changes_of_part(name, &unseen, (&before, &after), part);
-            let own = changes.get(name).copied().unwrap_or(0.0);
-            row.steps > 0 && own > -1e-6 && changes.values().sum::<f32>() > 1e-6
-        });
+        let has_steps = row.steps > 0;
+        // As `skillcue tune` does: the whole half decides, and is what is counted.
+        let verdict = judged.verdict(name, &unseen, &|_| true);
+        row.is_proposed = usize::from(has_steps && verdict.is_kept());
+        if row.is_proposed > 0 {
+            row.proposed_own = verdict.own;
+            let others = verdict.by_skill.into_iter().filter(|(skill, _)| skill != name);
+            row.proposed_by_skill = others.collect();
+        }
+        let of_part = |part: usize| judged.verdict(name, &unseen, &|case| part_of(&case.query) == part);
+        let keeps = [0, 1].map(|part| has_steps && of_part(part).is_kept());
         for part in [0, 1] {
             // The other part decides.
             let is_kept = keeps[1 - part];
@@ -164,10 +178,11 @@ impl Row {
                     row.before += is_found(before);
                     row.chosen += is_found(after);
                     row.kept += is_found(if is_kept { after } else { before });
+                    row.proposed += is_found(if row.is_proposed > 0 { after } else { before });
                 }
             }
             if is_kept {
-                let mut changes = changes_of_part(name, &unseen, (&before, &after), part);
+                let mut changes = of_part(part).by_skill;
                 row.own += changes.remove(name).unwrap_or(0.0);
                 for (skill, change) in changes {
                     row.others += change;
@@ -189,6 +204,12 @@ impl Row {
         self.before += row.before;
         self.chosen += row.chosen;
         self.kept += row.kept;
+        self.proposed += row.proposed;
+        self.is_proposed += row.is_proposed;
+        self.proposed_own += row.proposed_own;
+        for (skill, change) in &row.proposed_by_skill {
+            *self.proposed_by_skill.entry(skill.clone()).or_default() += change;
+        }
         self.own += row.own;
         self.others += row.others;
         self.steps += row.steps;
@@ -203,16 +224,23 @@ impl Row {
 
     fn line(&self, name: &str) -> String {
         let share = |found: usize| found as f64 / self.messages.max(1) as f64;
-        let kept = if self.steps == 0 {
-            "nothing found".to_owned()
-        } else {
-            format!("{} of {} parts", self.keeping, 2 * self.skills)
+        let (proposed, kept) = match (self.steps, self.skills) {
+            (0, _) => ("nothing found".to_owned(), "–".to_owned()),
+            (_, 1) => {
+                (if self.is_proposed > 0 { "yes" } else { "no" }.to_owned(), format!("{} of 2 parts", self.keeping))
+            }
+            (_, skills) => {
+                (format!("{} of {skills}", self.is_proposed), format!("{} of {} parts", self.keeping, 2 * skills))
+            }
         };
         format!(
-            "| {name} | {} | {:.3} | {:.3} | {:.3} | {kept} | {:+.1} | {:+.1} | {} | {:.1} |",
+            "| {name} | {} | {:.3} | {:.3} | {:.3} | {proposed} | {:+.1} | {:+.1} | {:.3} | {kept} | {:+.1} | {:+.1} | {} | {:.1} |",
             self.messages,
             share(self.before),
             share(self.chosen),
+            share(self.proposed),
+            self.proposed_own,
+            self.proposed_by_skill.values().sum::<f32>() + 0.0,
             share(self.kept),
             self.own,
             self.others,
@@ -220,21 +248,4 @@ impl Row {
             self.seconds
         )
     }
-}
-
-/// Returns how much better the messages of one part fare, by skill.
-fn changes_of_part(
-    name: &str,
-    cases: &[EvalCase],
-    (before, after): (&Evaluation, &Evaluation),
-    part: usize,
-) -> BTreeMap<String, f32> {
-    let is_in: Vec<bool> = cases.iter().map(|case| part_of(&case.query) == part).collect();
-    let only = |evaluation: &Evaluation| Evaluation {
-        cases: evaluation.cases.iter().zip(&is_in).filter(|(_, is_in)| **is_in).map(|(case, _)| case.clone()).collect(),
-        ..evaluation.clone()
-    };
-    let cases: Vec<EvalCase> =
-        cases.iter().zip(&is_in).filter(|(_, is_in)| **is_in).map(|(case, _)| case.clone()).collect();
-    changes_by_skill(name, &cases, &only(before), &only(after))
 }

@@ -8,8 +8,8 @@ use skillcue_select::{Hit, Mode, Reason, ReasonKind, Selection, Thresholds};
 use crate::snapshot::Snapshot;
 use crate::{Explanation, Skillcue};
 
-/// The most that the logarithm of the odds is shifted, either way. At the usual threshold of 0.67, a skill that loses all of
-/// it needs 0.80 instead.
+/// The most that the logarithm of the odds is shifted, either way. At the usual threshold of 0.68, a skill that loses all of
+/// it needs 0.81 instead.
 const MAX_SHIFT: f32 = 0.7;
 
 /// The effect that the use of one skill so far has on its rank.
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_gain_stops_below_the_threshold_and_a_loss_may_fall_below_it() {
-        for threshold in [0.035_f32, 0.3, 0.67, 0.95] {
+        for threshold in [0.04_f32, 0.3, 0.68, 0.95] {
             for step in 0..=1_000_u16 {
                 let number = f32::from(step) / 1_000.0;
                 let (more, less) = (shifted(number, MAX_SHIFT, threshold), shifted(number, -MAX_SHIFT, threshold));
@@ -142,7 +142,7 @@ mod tests {
                 assert!(more >= number && less <= number && (0.0..=1.0).contains(&more) && (0.0..=1.0).contains(&less));
             }
         }
-        assert!(shifted(0.7, -MAX_SHIFT, 0.67) < 0.67 && shifted(0.85, -MAX_SHIFT, 0.67) > 0.67);
+        assert!(shifted(0.7, -MAX_SHIFT, 0.68) < 0.68 && shifted(0.85, -MAX_SHIFT, 0.68) > 0.68);
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         assert!(
             (of(-100.0) - of(-MAX_SHIFT)).abs() < f32::EPSILON
                 && (of(f32::NAN) - 0.5).abs() < f32::EPSILON
-                && of(100.0) < 0.67
+                && of(100.0) < 0.68
         );
     }
 }

@@ -69,6 +69,12 @@ pub trait Remote: Send + Sync + fmt::Debug {
         OrgPolicy::default()
     }
 
+    /// Returns whether it is known what it lists. A catalog of which no generation was ever read is not known. Never asks the
+    /// server.
+    fn is_known(&self) -> bool {
+        true
+    }
+
     /// Returns the indexes that were published with the skills, so that bodies count in a selection without one having
     /// been read. Only those of a [trusted](Remote::is_trusted) one are used. Never asks the server.
     fn published_index(&self) -> PublishedIndex {

@@ -406,6 +406,12 @@ impl Skillcue {
         Ok(served.map(|served| (served.remote.label().to_owned(), served.entry)))
     }
 
+    /// Returns the labels of the catalogs that are configured and of which nothing was ever read: see
+    /// [`Remote::is_known`](crate::remote::Remote::is_known).
+    pub fn unknown_remotes(&self) -> Vec<String> {
+        self.remotes.iter().filter(|remote| !remote.is_known()).map(|remote| remote.label().to_owned()).collect()
+    }
+
     /// Returns what to do about an error: the front end's hint ([`Builder::hints`]), or else the error's own.
     pub fn hint_for<'e>(&self, error: &'e (impl ErrorInfo + 'static)) -> Option<Cow<'e, str>> {
         self.hints.and_then(|hints| hints(error)).map(Cow::Owned).or_else(|| error.hint())

@@ -6,6 +6,7 @@
 
 mod mining;
 mod trial;
+mod verdict;
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,9 @@ use skillcue_select::Grade;
 
 use crate::eval::{CaseResult, EvalCase};
 pub use mining::{Rival, TuneSource, candidates};
-pub use trial::{TuneError, TuneTrial, changes_by_skill, remove_common_keywords, rivals_of};
+pub use trial::{TuneError, TuneTrial, remove_common_keywords, rivals_of};
+use verdict::changes_by_skill;
+pub use verdict::{NO_SKILL, TuneEvaluations, TuneVerdict};
 
 /// The longest description that the standard allows, in characters.
 pub const MAX_DESCRIPTION: usize = 1024;
@@ -25,6 +28,8 @@ pub const FOLDS: usize = 3;
 const MAX_STEPS: usize = 5;
 /// Most keywords that are added: with many, each counts for less.
 const MAX_KEYWORDS: usize = 8;
+/// The weight of a loss of another skill, beside a gain of the tuned one.
+const LOSS_WEIGHT: f32 = 4.0;
 /// The least gain of a step: a tenth of a message that moves into the first three.
 const MIN_GAIN: f32 = 0.08;
 
@@ -73,7 +78,7 @@ pub struct TuneStep {
     /// The candidate.
     #[serde(flatten)]
     pub candidate: TuneCandidate,
-    /// The gain on the training half, in messages.
+    /// The gain on the training half, in messages, with the losses of other skills four times.
     pub gain: f32,
 }
 
@@ -159,8 +164,8 @@ impl TuneChoice {
     /// Chooses among candidates, one after the other, those that help most. `judge` evaluates a draft and returns the
     /// [`quality`] of each message of `train`, in their order.
     ///
-    /// A message of the skill itself counts for a candidate only if other folds propose it; all others count always, so
-    /// that what costs other skills costs the candidate.
+    /// A message of the skill itself counts for a candidate only if other folds propose it; all others count always. What
+    /// another skill loses in sum counts four times: the messages here are a sample of those that a word may cost it.
     pub fn of(
         name: &str,
         description: &str,
@@ -187,7 +192,11 @@ impl TuneChoice {
                     let counts = fold.is_none_or(|fold| candidate.folds[fold]);
                     if counts { after - before } else { (after - before).min(0.0) }
                 });
-                let gain: f32 = counted.sum();
+                let changes = changes_by_skill(name, train.iter().zip(counted));
+                let weigh = |(skill, change): (&String, &f32)| {
+                    if *change < 0.0 && skill != name { LOSS_WEIGHT * change } else { *change }
+                };
+                let gain: f32 = changes.iter().map(weigh).sum();
                 if gain >= MIN_GAIN {
                     helpful.insert(at);
                 }

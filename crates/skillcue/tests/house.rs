@@ -77,6 +77,7 @@ const RULES: &[Rule] = &[
         only_in: &[
             "skillcue-base/src/single_flight.rs",
             "skillcue-cli/src/chunks.rs",
+            "skillcue-fleet/src/budget.rs",
             "skillcue-scripted/",
             "skillcue-telemetry/src/export.rs",
             "skillcue-toolset/src/handover.rs",

@@ -100,7 +100,8 @@ pub fn server_entry(client: Client, reach: &ServerReach) -> Value {
     entry
 }
 
-/// Returns whether the entry of a server starts ours: a command of Skillcue, or of one of some programs, that ends in `mcp`.
+/// Returns whether the entry of a server starts ours: a command of Skillcue, or of one of some programs, that ends in `mcp`,
+/// or in `mcp --view NAME`.
 pub(super) fn is_own_server(entry: &Value, programs: &[String]) -> bool {
     // opencode has all words in one list.
     let listed = entry["command"].as_array().into_iter().flatten();
@@ -113,7 +114,12 @@ pub(super) fn is_own_server(entry: &Value, programs: &[String]) -> bool {
         .collect();
     let arguments = entry["args"].as_array().into_iter().flatten().map(Value::as_str);
     let words: Vec<Option<&str>> = words.into_iter().chain(arguments).collect();
-    let [Some(program), .., Some("mcp")] = words[..] else { return false };
+    let command = match &words[..] {
+        [command @ .., Some("--view"), Some(_)] => command,
+        [command @ .., Some(last)] if last.starts_with("--view=") => command,
+        all => all,
+    };
+    let [Some(program), .., Some("mcp")] = command else { return false };
     is_own_program(program, programs)
 }
 

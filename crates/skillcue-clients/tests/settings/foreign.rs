@@ -73,6 +73,32 @@ fn a_server_of_ours_that_was_there_before_is_restored() {
 }
 
 #[test]
+fn a_server_of_a_view_is_ours() {
+    let json = |arguments: &str| {
+        format!("{{\"mcpServers\": {{\"skillcue\": {{\"command\": \"skillcue\", \"args\": [{arguments}]}}}}}}\n")
+    };
+    let (path, toml_path) = (".qwen/settings.json", ".codex/config.toml");
+    for arguments in
+        [r#""mcp", "--view", "sales""#, r#""--isolated", "mcp", "--view", "mcp""#, r#""mcp", "--view=sales""#]
+    {
+        let toml = format!("[mcp_servers.skillcue]\ncommand = \"skillcue\"\nargs = [{arguments}]\n");
+        for (client, path, text) in [(Client::Qwen, path, json(arguments)), (Client::Codex, toml_path, toml)] {
+            let home = Home::new();
+            home.write(path, &text);
+            home.connect(client).unwrap();
+            assert!(home.read(path).contains("/opt/skillcue"), "{client}: {arguments}");
+            home.disconnect(client);
+            assert_eq!(home.read(path).trim(), text.trim(), "{client}: {arguments}");
+        }
+    }
+    for arguments in [r#""mcp", "inspect""#, r#""list", "--view", "sales""#, r#""mcp", "--view""#] {
+        let home = Home::new();
+        home.write(path, json(arguments));
+        assert!(home.connect(Client::Qwen).is_err(), "{arguments}");
+    }
+}
+
+#[test]
 fn a_hook_of_another_program_stays() {
     let home = Home::new();
     let other = json!({"type": "command", "command": "entire hook claude 2>/dev/null || true"});

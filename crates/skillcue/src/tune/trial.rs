@@ -9,9 +9,9 @@ use skillcue_base::replace_file;
 use skillcue_format::{EditError, MatchingEdit};
 use skillcue_select::Mode;
 
-use super::{Rival, TuneCandidate, TuneChoice, TuneDraft, quality};
+use super::{Rival, TuneCandidate, TuneChoice, TuneDraft, TuneEvaluations, quality};
 use crate::collisions::{CollisionOptions, stem, words_of};
-use crate::eval::{EvalCase, EvalOptions, Evaluation};
+use crate::eval::{CaseResult, EvalCase, EvalOptions, Evaluation};
 use crate::{Request, Skillcue};
 
 /// How far down a skill must be for a message not to be affected by its text.
@@ -20,6 +20,8 @@ const DEPTH: usize = 10;
 const MIN_RIVAL: f32 = 0.12;
 /// Most competitors that are looked at.
 const MAX_RIVALS: usize = 3;
+/// The price, in messages, of coming first for a message of others.
+const INTRUSION: f32 = 0.2;
 /// Most other skills that have a word that may become a keyword: three, or one of a hundred.
 const MAX_HAVING: usize = 3;
 const MAX_HAVING_PART: usize = 100;
@@ -82,10 +84,23 @@ impl<'t> TuneTrial<'t> {
         Ok(self.evaluate_as_it_is(self.mode, cases))
     }
 
-    /// Evaluates messages in [`Mode::Keyword`] with a draft in place: there a keyword alone selects a skill.
-    pub fn evaluate_by_keywords(&self, draft: &TuneDraft, cases: &[EvalCase]) -> Result<Evaluation, TuneError> {
-        self.put(&self.text_of(draft)?)?;
-        Ok(self.evaluate_as_it_is(Mode::Keyword, cases))
+    /// Evaluates messages without a draft and with it, for a verdict on it. `description` is that of the file.
+    pub fn judge(
+        &self,
+        description: &str,
+        draft: &TuneDraft,
+        cases: &[EvalCase],
+    ) -> Result<TuneEvaluations, TuneError> {
+        let plain = TuneDraft { description: description.to_owned(), keywords: Vec::new() };
+        let has_keywords = self.mode != Mode::Keyword && !draft.keywords.is_empty();
+        let evaluate = |draft: &TuneDraft| {
+            let evaluation = self.evaluate(draft, cases)?;
+            Ok((evaluation, has_keywords.then(|| self.evaluate_as_it_is(Mode::Keyword, cases))))
+        };
+        let (before, keywords_before) = evaluate(&plain)?;
+        let (after, keywords_after) = if *draft == plain { (before.clone(), None) } else { evaluate(draft)? };
+        let by_keywords = keywords_before.zip(keywords_after).map(|(before, after)| [before, after]);
+        Ok(TuneEvaluations { before, after, by_keywords })
     }
 
     fn evaluate_as_it_is(&self, mode: Mode, cases: &[EvalCase]) -> Evaluation {
@@ -137,7 +152,7 @@ impl<'t> TuneTrial<'t> {
             match self.evaluate(draft, &cases) {
                 Ok(evaluation) => {
                     for (at, result) in judged.iter().zip(&evaluation.cases) {
-                        qualities[*at] = quality(&affected[*at], result);
+                        qualities[*at] = quality(&affected[*at], result) - intrusion(&affected[*at], result, name);
                     }
                     // What a keyword costs where it alone selects counts, and what it gains there does not.
                     if self.mode != Mode::Keyword && (plain.is_none() || !draft.keywords.is_empty()) {
@@ -163,6 +178,13 @@ impl<'t> TuneTrial<'t> {
     }
 }
 
+/// Returns the price of the skill's coming first for a message of others, whether or not the right one was found: words that
+/// draw such messages cost others sooner or later.
+fn intrusion(case: &EvalCase, result: &CaseResult, name: &str) -> f32 {
+    let is_first = result.first.as_deref() == Some(name);
+    if is_first && !case.relevant.iter().any(|needed| needed == name) { INTRUSION } else { 0.0 }
+}
+
 fn stems_of(text: &str) -> BTreeSet<String> {
     words_of(text).map(|word| stem(&word)).collect()
 }
@@ -181,35 +203,6 @@ pub fn rivals_of(skills: &Skillcue, name: &str) -> Vec<Rival> {
         Some(Rival { name: std::mem::take(&mut pair.skills[other]), words })
     };
     pairs.filter_map(rival).take(MAX_RIVALS).collect()
-}
-
-/// Returns how much better the messages of each skill fare, in messages, without those that fare as before. A message that
-/// needs the tuned skill counts for it; one that needs several others counts for each of them in part; messages that need none
-/// count for `(none)`. The sum is that of all messages.
-pub fn changes_by_skill(
-    name: &str,
-    cases: &[EvalCase],
-    before: &Evaluation,
-    after: &Evaluation,
-) -> BTreeMap<String, f32> {
-    let mut changes: BTreeMap<String, f32> = BTreeMap::new();
-    for (case, (before, after)) in cases.iter().zip(before.cases.iter().zip(&after.cases)) {
-        let change = quality(case, after) - quality(case, before);
-        if change.abs() <= 1e-6 {
-            continue;
-        }
-        let credited: Vec<&str> = match &case.relevant[..] {
-            [] => vec!["(none)"],
-            needed if needed.iter().any(|needed| needed == name) => vec![name],
-            needed => needed.iter().map(String::as_str).collect(),
-        };
-        #[expect(clippy::cast_precision_loss, reason = "a few skills")]
-        let part = change / credited.len() as f32;
-        for skill in credited {
-            *changes.entry(skill.to_owned()).or_default() += part;
-        }
-    }
-    changes
 }
 
 /// Removes candidates for keywords of one word that other skills are full of. As a keyword, such a word selects the skill in

@@ -1,4 +1,4 @@
-//! Sums over skills, and keywords that other skills are full of.
+//! Keywords that other skills are full of, and what they cost where they alone select.
 
 use super::*;
 use crate::tune::{FOLDS, TuneOrigin};
@@ -10,24 +10,6 @@ fn library(dir: &Path, skills: &[(&str, &str, &str)]) -> Skillcue {
         std::fs::write(dir.join(name).join("SKILL.md"), text).unwrap();
     }
     Skillcue::builder().skills_dir(dir).build().unwrap()
-}
-
-#[test]
-fn a_message_of_several_skills_counts_for_the_tuned_one_or_for_each_in_part() {
-    let dir = tempfile::tempdir().unwrap();
-    let skills = library(dir.path(), &[("csv", "Reads tables.", ""), ("forms", "Fills in forms.", "")]);
-    let set = "{\"query\": \"tables\", \"relevant\": [\"csv\", \"forms\"]}\n{\"query\": \"hello\", \"none\": true}\n";
-    let cases = EvalCase::read(set, None).unwrap();
-    let options = EvalOptions { mode: Mode::Hybrid, eagerness: None, sweep: false, judge: false };
-    let after = Evaluation::of(&skills, &cases, &options);
-    let mut before = after.clone();
-    before.cases[0].rank = None;
-    let gain = quality(&cases[0], &after.cases[0]) - quality(&cases[0], &before.cases[0]);
-    assert!(gain > 0.0);
-    let of = |name: &str| changes_by_skill(name, &cases, &before, &after).into_iter().collect::<Vec<_>>();
-    assert_eq!(of("forms"), [("forms".to_owned(), gain)]);
-    assert_eq!(of("csv"), [("csv".to_owned(), gain)]);
-    assert_eq!(of("other"), [("csv".to_owned(), gain / 2.0), ("forms".to_owned(), gain / 2.0)]);
 }
 
 #[test]
@@ -54,4 +36,48 @@ fn a_word_that_many_other_skills_have_becomes_no_keyword() {
     let mut found = vec![keyword("functions")];
     remove_common_keywords(&skills, "rbac", &mut found);
     assert_eq!(found.len(), 1);
+}
+
+#[test]
+fn a_keyword_that_costs_others_in_the_mode_keyword_is_not_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let skills =
+        [("forms", "Fills in questionnaires of public offices."), ("csv", "Reads a table, draws charts of it.")];
+    let trials = dir.path().join("trials");
+    std::fs::create_dir(&trials).unwrap();
+    let root = dir.path().join("skills");
+    std::fs::create_dir(&root).unwrap();
+    for (name, description) in skills {
+        std::fs::create_dir(root.join(name)).unwrap();
+        let triggers = if name == "csv" { "triggers:\n  keywords: [table]\n" } else { "" };
+        let text = format!("---\nname: {name}\ndescription: {description}\n{triggers}---\n");
+        std::fs::write(root.join(name).join("SKILL.md"), text).unwrap();
+    }
+    let skills = Skillcue::builder().skills_dir(&trials).skills_dir(&root).build().unwrap();
+    let path = root.join("forms/SKILL.md");
+    let trial = TuneTrial::new(&skills, &trials, &path, std::fs::read(&path).unwrap(), Mode::Hybrid).unwrap();
+    let case = |query: &str, relevant: &str| EvalCase {
+        query: query.to_owned(),
+        relevant: vec![relevant.to_owned()],
+        not_relevant: Vec::new(),
+        lang: None,
+    };
+    let tasks = ["flatten", "lock", "print", "send"];
+    let mut train: Vec<EvalCase> = tasks.iter().map(|task| case(&format!("{task} the acro sheet"), "forms")).collect();
+    let keyword = |word: &str| TuneCandidate {
+        origin: TuneOrigin::Messages,
+        sentence: None,
+        keywords: vec![word.to_owned()],
+        folds: [true; FOLDS],
+    };
+    let description = "Fills in questionnaires of public offices.";
+    let choose = |train: &[EvalCase]| trial.choose("forms", description, vec![keyword("acro sheet")], train, &|_| {});
+    assert_eq!(choose(&train).draft.keywords, ["acro sheet"], "by its own messages");
+    // Where texts count, too, their words find `csv`. By triggers alone, the phrase comes before its keyword.
+    train.extend(tasks.iter().map(|task| case(&format!("{task} charts of a table, no acro sheet"), "csv")));
+    let draft = TuneDraft { description: description.to_owned(), keywords: vec!["acro sheet".to_owned()] };
+    let judged = trial.judge(description, &draft, &train).unwrap();
+    let of_csv = judged.verdict("forms", &train, &|case| case.relevant == ["csv"]);
+    assert!(of_csv.others >= 0.0 && of_csv.by_keywords.is_some_and(|change| change < -0.5), "{of_csv:?}");
+    assert!(choose(&train).steps.is_empty(), "{:?}", choose(&train));
 }
