@@ -55,6 +55,7 @@ pub(crate) fn guard_hook() {
     let most = time_for_hook();
     std::panic::set_hook(Box::new(|info| {
         let _ = writeln!(io::stderr(), "skillcue hook: {info}");
+        attempt(work_left().into_iter());
         end();
     }));
     let watch = move || {
@@ -62,14 +63,20 @@ pub(crate) fn guard_hook() {
         if STATE.load(Ordering::SeqCst) == WRITING {
             std::thread::sleep(MAX_WRITING);
         }
-        let left = LEFT.try_lock().ok().and_then(|mut left| left.take());
+        // From here on no answer is begun: a message is answered, or counted as one that was not.
+        let _ = STATE.compare_exchange(WORKING, OVER, Ordering::SeqCst, Ordering::SeqCst);
         let say = move || drop(writeln!(io::stderr(), "skillcue hook: no answer within {} ms", most.as_millis()));
-        attempt([Box::new(say) as Box<dyn FnOnce() + Send>].into_iter().chain(left));
+        attempt([Box::new(say) as Box<dyn FnOnce() + Send>].into_iter().chain(work_left()));
         end();
     };
     if std::thread::Builder::new().name("skillcue-deadline".to_owned()).spawn(watch).is_err() {
         end();
     }
+}
+
+/// Takes the work that is left.
+fn work_left() -> Option<Box<dyn FnOnce() + Send>> {
+    LEFT.try_lock().ok().and_then(|mut left| left.take())
 }
 
 /// Does what may block, each in its own thread, and waits for a moment.

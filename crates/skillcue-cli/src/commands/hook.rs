@@ -112,8 +112,32 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let input = HookInput::parse(adapter, &read_input()?, args.event.as_deref())?;
     let host = context.hook_host(input.cwd.clone())?;
     let later = Arc::new(Mutex::new(indexer(adapter, context, &host)));
-    let at_deadline = Arc::clone(&later);
-    deadline::at_deadline(move || start(&at_deadline));
+    let message: Arc<usage::OpenMessage> = Arc::default();
+    let (at_deadline, unanswered) = (Arc::clone(&later), Arc::clone(&message));
+    deadline::at_deadline(move || {
+        start(&at_deadline);
+        unanswered.drop_it();
+    });
+    message.begin(&host, &input);
+    let done = answer(args, context, adapter, &host, &input, &later, &message);
+    message.drop_it();
+    done
+}
+
+/// Decides on the answer to an event, writes it, and records what it was.
+fn answer(
+    args: &Args,
+    context: &Context,
+    adapter: &'static HookAdapter,
+    host: &Host,
+    input: &HookInput,
+    later: &Mutex<Option<Command>>,
+    message: &usage::OpenMessage,
+) -> Result<Outcome, CliError> {
+    #[cfg(debug_assertions)]
+    while input.session.as_deref() == Some("stall in a test") {
+        std::thread::park();
+    }
     let options =
         HookOptions { style: args.style.unwrap_or_default(), has_tools: args.mcp, consent: Some(host.consent()) };
     // A file that cannot be used is a notice here.
@@ -123,7 +147,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         HookEvent::Start(_) => adapter.lists_at_start(args.mcp),
         HookEvent::Compaction | HookEvent::Other => false,
     };
-    let nested = if answers && !context.isolated()? { nested(&input.event, &host) } else { Vec::new() };
+    let nested = if answers && !context.isolated()? { nested(&input.event, host) } else { Vec::new() };
     // A model without a tool that loads them could not use the skills of a catalog, which have no files here.
     let catalogs = if answers && args.mcp { host.kept_catalogs(MAX_CATALOG)? } else { Vec::new() };
     let skills = host.local_skills_with(|builder| {
@@ -136,7 +160,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let waits = matches!(input.event, HookEvent::Prompt(_)) && !is_large;
     let is_read = !waits || read_bodies(&skills, deadline::time_for_hook() / 2);
     // Locked as late as possible: other processes may wait for it.
-    let locked = sessions(&host).zip(input.session.as_deref()).map(|(all, id)| all.lock(adapter.client, id));
+    let locked = sessions(host).zip(input.session.as_deref()).map(|(all, id)| all.lock(adapter.client, id));
     let locked = match locked {
         Some(Err(error)) if !can_do_without(&error) => return Err(error.into()),
         Some(Err(error)) => {
@@ -147,29 +171,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         None => None,
     };
     let session = locked.as_ref().map(|locked| locked.session.clone());
-    let decision = decide(&skills, adapter, &options, &input, session);
+    let decision = decide(&skills, adapter, &options, input, session);
     if args.explain {
-        explain(context, &input, &decision);
+        explain(context, input, &decision);
     }
     let written = if context.json() {
-        context.print_json(&document(adapter.client, &input, &decision)).and_then(|()| Ok(context.terminal.flush()?))
+        context.print_json(&document(adapter.client, input, &decision)).and_then(|()| Ok(context.terminal.flush()?))
     } else if let Some(answer) = &decision.answer {
         deadline::write_answer(&answer.to_json()).map_err(CliError::from)
     } else {
         Ok(())
     };
     // What did not arrive was not shown.
-    if written.is_ok() {
-        save(locked.as_ref(), &decision)?;
+    if written.is_ok() && message.close() {
+        let saved = save(locked.as_ref(), &decision);
         usage::record(
-            &host,
+            host,
             &skills,
-            &HookUse { adapter, style: options.style, input: &input, decision: &decision },
+            &HookUse { adapter, style: options.style, input, decision: &decision },
             locked.as_ref(),
         );
+        saved?;
     }
     if !is_read || is_large && answers && !skills.has_indexed_bodies() {
-        start(&later);
+        start(later);
     }
     Ok(Outcome::Done)
 }

@@ -137,7 +137,12 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.check_mode(context.mode(None)?)?;
     context.print_diagnostics();
     let are_shared = keys.are_shared();
-    let servers = ServedSkills::new(args, context, &skills, ServerOptions::new(keys))?;
+    let mut options = ServerOptions::new(keys);
+    if let Some(concurrent) = context.settings()?.run.concurrent {
+        // More scripts than that would be refused: their calls wait.
+        options.skill_calls = concurrent;
+    }
+    let servers = ServedSkills::new(args, context, &skills, options)?;
     let watching = watch(context, &skills, &servers)?;
     context.host()?.read_ahead()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

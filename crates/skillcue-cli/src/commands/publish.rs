@@ -28,14 +28,15 @@ Examples:
   skillcue publish skills s3://acme-skills/prod --as sales     below sales/, beside other teams
   skillcue publish s3://acme-skills/prod --remove old-skill    takes a skill out
   skillcue publish s3://acme-skills/prod --policy policy.toml --key ~/acme.key
+  skillcue publish skills s3://acme-skills/prod --again        repairs files that the store has lost
 
-What is in the catalog already is not written again; skills of other publishers stay. Each skill is audited and
-compared with the policy first, as by `skillcue push`; one that fails is left out.
+What is in the catalog already is not written again without --again; skills of other publishers stay. Each skill is
+audited and compared with the policy first, as by `skillcue push`; one that fails is left out.
 With a key, nothing is built upon an expired generation, nor upon one that is older than this machine has seen.
 Credentials are the usual variables: AWS_ACCESS_KEY_ID and its kin, GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_KEY.
 Exit code 1 if a skill could not be published; the others are.
 With --json it prints {catalog, sequence, is_new, skills, added, changed, unchanged, removed, policy_changed,
-refused: [{name, why}], conflicts, requests, sent}.";
+refused: [{name, why}], files_written, conflicts, requests, sent}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -64,6 +65,9 @@ pub(crate) struct Args {
     /// Build upon generation N or a newer one only: for a machine that remembers nothing, such as CI
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     at_least: u64,
+    /// Write all files of the skills of DIR, also those that the catalog has: repairs what the store has lost
+    #[arg(long)]
+    again: bool,
     /// Publish in spite of findings of high severity
     #[arg(long)]
     allow_findings: bool,
@@ -84,7 +88,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let (dir, url) = match &args.places[..] {
         [dir, url] => (Some(context.environment()?.resolve(dir.as_ref())), url),
-        [url] if !args.remove.is_empty() || args.policy.is_some() || args.no_policy => (None, url),
+        [url] if !args.again && (!args.remove.is_empty() || args.policy.is_some() || args.no_policy) => (None, url),
         _ => {
             return Err(CliError::usage("usage", "a directory and an address are needed")
                 .help("`skillcue publish DIR URL`, `skillcue publish URL --remove NAME`, or `skillcue publish URL --policy FILE`"));
@@ -101,6 +105,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         policy: policy_change(args, context)?,
         at_least: args.at_least,
         data: data_dir(context)?,
+        again: args.again,
         check: Some(Arc::new(OutboundCheck {
             allow_findings: args.allow_findings,
             policy: context.host()?.policy()?.clone(),
@@ -120,10 +125,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let document = json!({
         "catalog": report.catalog, "sequence": report.sequence, "is_new": report.is_new, "skills": report.skills,
         "added": report.added, "changed": report.changed, "unchanged": report.unchanged, "removed": report.removed,
-        "policy_changed": report.policy_changed, "refused": refused.collect::<Vec<_>>(), "conflicts": report.conflicts, "requests": traffic.requests,
+        "policy_changed": report.policy_changed, "refused": refused.collect::<Vec<_>>(), "files_written": report.files_written, "conflicts": report.conflicts, "requests": traffic.requests,
         "sent": traffic.sent,
     });
-    context.report(Outcome::of(report.refused.is_empty()), &document, || said(&report, &store, options.key.is_some()))
+    context.report(Outcome::of(report.refused.is_empty()), &document, || said(&report, &store, &options))
 }
 
 /// Checks each skill as `push` does.
@@ -151,7 +156,7 @@ pub(crate) fn data_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
     Ok(context.environment()?.data_home.as_ref().map(|data| data.join("skillcue")))
 }
 
-fn said(report: &PublishReport, store: &Store, is_signed: bool) -> String {
+fn said(report: &PublishReport, store: &Store, options: &PublishOptions) -> String {
     let mut out = String::new();
     for (name, why) in &report.refused {
         let _ = writeln!(out, "{}  {}: {}", paint(style::BAD, "left out"), text::one_line(name), text::one_line(why));
@@ -172,10 +177,13 @@ fn said(report: &PublishReport, store: &Store, is_signed: bool) -> String {
     let sequence = report.sequence;
     let _ = if report.is_new {
         writeln!(out, "{catalog} is at generation {sequence} now, with {skills} skills: {}", store.address())
+    } else if options.again {
+        let files = text::thousands(report.files_written);
+        writeln!(out, "{catalog} stays at generation {sequence}, with {skills} skills: {files} files are written anew")
     } else {
         writeln!(out, "{catalog} has all of it already: generation {sequence}, {skills} skills")
     };
-    if report.is_new && !is_signed {
+    if report.is_new && options.key.is_none() {
         let _ =
             writeln!(out, "It is not signed. `skillcue catalog keygen FILE` makes a key, --key FILE signs with it.");
     }

@@ -73,30 +73,54 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             }
         }
     };
+    let status = catalogs.status();
+    let left_of = |name: &String| {
+        let of_name = status.iter().find(|status| status.name == *name);
+        left(of_name.and_then(|status| status.sequence))
+    };
     let is_good = refreshed.iter().all(|(_, outcome)| outcome.is_ok());
     let document = json!({"catalogs": refreshed.iter().map(row).collect::<Vec<_>>()});
     context.report(Outcome::of(is_good), &document, || {
         let mut out = String::new();
         for (name, outcome) in &refreshed {
-            let name = paint(style::SOURCE, name);
+            let shown = paint(style::SOURCE, name);
             let _ = match outcome {
                 Ok(PullOutcome::Changed(skills)) => {
                     writeln!(
                         out,
-                        "{name}  {}: {} skills",
+                        "{shown}  {}: {} skills",
                         paint(style::GOOD, "a newer generation"),
                         text::thousands(*skills)
                     )
                 }
                 Ok(PullOutcome::Unchanged(skills) | PullOutcome::Fresh(skills)) => {
-                    writeln!(out, "{name}  up to date: {} skills", text::thousands(*skills))
+                    writeln!(out, "{shown}  up to date: {} skills", text::thousands(*skills))
                 }
-                Err(error) => writeln!(out, "{name}  {}", paint(style::BAD, error.to_string())),
+                Err(error) => writeln!(out, "{shown}  {}; {}", paint(style::BAD, error.to_string()), left_of(name)),
             };
         }
         if !is_good {
-            out.push_str("The last good generations stay in use. `skillcue catalog status` says more.\n");
+            out.push_str("`skillcue catalog status` says more.\n");
         }
         Printout::from(out)
     })
+}
+
+/// Returns what there is of a catalog that could not be asked, or was refused.
+fn left(sequence: Option<u64>) -> String {
+    match sequence {
+        Some(sequence) => format!("generation {sequence} stays in use"),
+        None => "it has no skills until it can be pulled".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_generation_that_there_is_stays_in_use() {
+        assert_eq!(left(Some(3)), "generation 3 stays in use");
+        assert_eq!(left(None), "it has no skills until it can be pulled");
+    }
 }

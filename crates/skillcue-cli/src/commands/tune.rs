@@ -9,10 +9,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillcue::Mode;
 use skillcue::eval::{CaseResult, EvalCase, Evaluation};
 use skillcue::tune::{
-    TuneCandidate, TuneChoice, TuneDraft, TuneError, TuneSource, TuneTrial, candidates, changes_by_skill, is_unseen,
+    TuneCandidate, TuneChoice, TuneError, TuneEvaluations, TuneSource, TuneTrial, candidates, is_unseen,
     remove_common_keywords, rivals_of,
 };
 use skillcue_base::{os_message, rewrite_file};
@@ -42,8 +41,8 @@ of files of the body, what competitors are for (\"Not for …: use …\"), and w
 messages chooses; the figures are those of the other half, over the whole catalog. Without --eval the messages are
 those of the last kept run of `skillcue eval`, and those in the ledger, if texts are recorded.
 It exits with 1 if nothing helps on the half that was not used. With --json it prints {skill, path, messages,
-candidates, evaluated, steps, draft, before, after, by_model: {before, after}, own, others, sum, by_keywords, proposed,
-written, diff}.";
+candidates, evaluated, steps, draft, before, after, by_model: {before, after}, own, others, sum, by_keywords, losing,
+proposed, written, diff}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -90,6 +89,8 @@ struct TuneJson {
     by_keywords: Option<f32>,
     /// The skills whose messages in that half fare better or worse.
     changed: Vec<SkillChange>,
+    /// The other skills that lose more than they gain in that half.
+    losing: Vec<String>,
     /// Whether it is an improvement.
     proposed: bool,
     written: bool,
@@ -209,44 +210,26 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         progress.set_message(format!("trying candidates: {tried}"));
     });
     progress.set_message("judging on the other half".to_owned());
-    let plain = TuneDraft { description: description.clone(), keywords: Vec::new() };
-    let before = trial.evaluate(&plain, &unseen).map_err(|error| failed(&error))?;
-    let after = if choice.steps.is_empty() {
-        before.clone()
-    } else {
-        trial.evaluate(&choice.draft, &unseen).map_err(|error| failed(&error))?
-    };
-    // In this mode a keyword alone selects the skill: it must not cost there what it gains elsewhere.
-    let by_keywords = (mode != Mode::Keyword && !choice.draft.keywords.is_empty())
-        .then(|| {
-            let before = trial.evaluate_by_keywords(&plain, &unseen)?;
-            let after = trial.evaluate_by_keywords(&choice.draft, &unseen)?;
-            Ok(changes_by_skill(&name, &unseen, &before, &after).values().sum::<f32>())
-        })
-        .transpose()
-        .map_err(|error: TuneError| failed(&error))?;
+    let judged = trial.judge(&description, &choice.draft, &unseen).map_err(|error| failed(&error))?;
     drop(progress);
-    let changes = changes_by_skill(&name, &unseen, &before, &after);
-    let own_change = changes.get(&name).copied().unwrap_or(0.0);
-    let sum: f32 = changes.values().sum();
+    let verdict = judged.verdict(&name, &unseen, &|_| true);
+    let TuneEvaluations { before, after, .. } = &judged;
     let new = trial.text_of(&choice.draft).map_err(|error| failed(&error))?;
     let mut document = TuneJson {
         skill: name.clone(),
         diff: page::diff(&String::from_utf8_lossy(&original), &String::from_utf8_lossy(&new)),
         messages: counts,
         candidates: count,
-        before: HalfFigures::of(&unseen, &before, &name),
-        after: HalfFigures::of(&unseen, &after, &name),
-        by_model: ModelMessageFigures::of(&unseen, of_model, [&before, &after], &name),
-        own: own_change,
-        others: sum - own_change,
-        sum,
-        by_keywords,
-        changed: ranked(changes),
-        proposed: !choice.steps.is_empty()
-            && own_change > -1e-6
-            && sum > 1e-6
-            && by_keywords.is_none_or(|change| change > -1e-6),
+        before: HalfFigures::of(&unseen, before, &name),
+        after: HalfFigures::of(&unseen, after, &name),
+        by_model: ModelMessageFigures::of(&unseen, of_model, [before, after], &name),
+        own: verdict.own,
+        others: verdict.others,
+        sum: verdict.sum(),
+        by_keywords: verdict.by_keywords,
+        proposed: !choice.steps.is_empty() && verdict.is_kept(),
+        losing: verdict.losing,
+        changed: ranked(verdict.by_skill),
         choice,
         written: false,
         path: path.clone(),

@@ -186,8 +186,10 @@ fn show(args: &Args, context: &Context, taken: Option<&mut Vec<u8>>) -> Result<O
     context.report(Outcome::Done, &document, || {
         // Elsewhere than on a terminal, a finding is one line.
         let columns = context.terminal.width().unwrap_or(10_000);
+        let lost = state.as_ref().map_or(0, |state| state.dropped);
+        let lost = (lost > 0).then(|| format!("{} could not be recorded", text::count(lost, "event")));
         if report.events == 0 && report.messages == 0 {
-            return empty(switch, state, args).remarks(off(switch));
+            return empty(switch, state, args).remarks(lost.into_iter().chain(off(switch)));
         }
         let page = page::page(&report, args.by, args.skill.as_deref(), &listings, columns);
         let page = match &args.skill {
@@ -196,8 +198,6 @@ fn show(args: &Args, context: &Context, taken: Option<&mut Vec<u8>>) -> Result<O
             }
             _ => page,
         };
-        let lost = state.map_or(0, |state| state.dropped);
-        let lost = (lost > 0).then(|| format!("{} could not be recorded", text::count(lost, "event")));
         let (events, messages) = (report.events as u64, report.messages);
         let period = format!("{}, {}, {}", args.since, text::count(messages, "message"), text::count(events, "event"));
         Printout::from(page).dim(period).remarks(lost.into_iter().chain(off(switch)))
@@ -300,7 +300,7 @@ fn import(agent: Option<TranscriptKind>, context: &Context) -> Result<Outcome, C
     let mut all = TranscriptImport::default();
     for kind in TranscriptKind::ALL.into_iter().filter(|kind| agent.is_none_or(|agent| agent == *kind)) {
         let project_of = |cwd: &std::path::Path| Environment::project_of(cwd).to_path_buf();
-        let read = import_transcripts(&ledger, kind, &kind.dir(&home), &known, &project_of)?;
+        let read = import_transcripts(&ledger, kind, &kind.dir(&home), &known, &project_of, SystemTime::now())?;
         all.transcripts += read.transcripts;
         all.unchanged += read.unchanged;
         all.added += read.added;

@@ -1,6 +1,8 @@
 //! `doctor --collisions`: pairs of skills that compete.
 
 use insta::assert_snapshot;
+use skillcue::usage::UsageKind;
+use skillcue_usage::{Ledger, LedgerEvent};
 
 use crate::Sandbox;
 
@@ -28,7 +30,7 @@ fn a_pair_has_the_words_that_tell_it_apart_and_a_next_step() {
     --- stdout
     1 pair of 4 skills compete
 
-    billing ↔ invoices  nearness 0.78
+    billing ↔ invoices  nearness 0.79
       both           invoices, payment, reminders, writes
       triggers       invoice
       only billing   billing, clients, subscription, plan
@@ -68,6 +70,62 @@ fn labelled_messages_make_a_pair_of_texts_that_are_far_apart() {
     assert!(kept.stdout.contains("crates ↔ hiking"), "{kept}");
     assert!(kept.stderr.contains("the messages of set.jsonl"), "{kept}");
     assert!(kept.stdout.contains("`skillcue tune crates`"), "it finds these messages by itself: {kept}");
+}
+
+#[test]
+fn uses_make_a_pair_of_texts_that_are_far_apart() {
+    let sandbox = with_pairs();
+    let ledger = Ledger::new(sandbox.path("home/.local/share/skillcue/usage.db"));
+    // In three conversations `hiking` was shown, and `crates` was loaded in its place.
+    let event = |kind, skill: &str, conversation: u64| LedgerEvent {
+        session: format!("s{conversation}"),
+        turn: 1,
+        tier: (kind == UsageKind::Shown).then_some(3),
+        ..LedgerEvent::new(kind, skill)
+    };
+    let pair = |at| [event(UsageKind::Shown, "hiking", at), event(UsageKind::Loaded, "crates", at)];
+    ledger.write(&(0..3).flat_map(pair).collect::<Vec<_>>()).unwrap();
+    let run = sandbox.isolated(&["doctor", "--collisions"]);
+    assert!(run.stdout.contains("crates ↔ hiking"), "{run}");
+    assert!(run.stdout.contains("taken for each other in 3 uses"), "{run}");
+    assert!(run.stdout.contains("`skillcue tune crates --eval FILE`"), "the one that loses is to be changed: {run}");
+    assert!(run.stderr.contains("compared by text, use"), "{run}");
+    let json = sandbox.isolated(&["doctor", "--collisions", "--skill", "crates", "--json"]).json();
+    assert_eq!((&json["uses"], &json["pairs"][0]["uses"]), (&true.into(), &serde_json::json!([3, 0])), "{json}");
+    // Without the ledger, text alone does not make it one.
+    ledger.purge().unwrap();
+    let without = sandbox.isolated(&["doctor", "--collisions"]);
+    assert!(!without.stdout.contains("crates ↔ hiking"), "{without}");
+}
+
+#[test]
+fn a_pair_names_the_clients_whose_lists_have_no_description_of_it() {
+    let sandbox = Sandbox::new();
+    let skill = |name: &str, description: &str| {
+        let text = format!("---\nname: {name}\ndescription: {description}\n---\n# {name}\n");
+        sandbox.write(&format!("home/.claude/skills/{name}/SKILL.md"), text);
+    };
+    for number in 0..100 {
+        let words: Vec<String> = (0..40).map(|at| format!("w{}x", number * 40 + at)).collect();
+        skill(&format!("m{number:03}"), &words.join(" "));
+    }
+    for (pair, what) in [("aa", "Writes invoices and payment reminders"), ("zz", "Plans hikes and mountain tours")] {
+        skill(&format!("{pair}-one"), &format!("{what} for customers, with tax."));
+        skill(&format!("{pair}-two"), &format!("{what} for customers, by subscription."));
+    }
+    let json = sandbox.run(&["doctor", "--collisions", "--json"]).json();
+    let clients = |pair: &str| {
+        let pairs = json["pairs"].as_array().unwrap();
+        let found = pairs.iter().find(|one| one["skills"][0] == format!("{pair}-one"));
+        found.unwrap_or_else(|| panic!("{pair}: {json}"))["clients"].clone()
+    };
+    // Claude Code drops descriptions from the end of the alphabet.
+    let cut = clients("zz");
+    let newest = cut.as_array().unwrap().iter().find(|one| one["client"] == "Claude Code, newest models");
+    assert_eq!(newest.unwrap()["without"], serde_json::json!(["zz-one", "zz-two"]), "{cut}");
+    assert_eq!(clients("aa"), serde_json::json!([]));
+    let shown = sandbox.run(&["doctor", "--collisions"]);
+    assert!(shown.stdout.contains("without a description in Claude Code; "), "{shown}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ mod with_fleet {
         std::fs::rename(sandbox.path("store/acme"), sandbox.path("store/away")).unwrap();
         let pulled = sandbox.run(&["pull"]);
         assert!(
-            pulled.stdout.contains("the store has no directory") && pulled.stdout.contains("stay in use"),
+            pulled.stdout.contains("the store has no directory") && pulled.stdout.contains("generation 1 stays in use"),
             "{pulled}"
         );
         let loaded = sandbox.run(&["load", "acme:refunds"]);

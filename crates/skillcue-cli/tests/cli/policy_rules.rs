@@ -3,10 +3,10 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::Sandbox;
 use crate::mcp::Client;
 use crate::policy::{POLICY, policed, run, write};
 use crate::sandbox::SETTINGS;
+use crate::{Run, Sandbox};
 
 #[test]
 fn content_is_judged_as_it_is_now() {
@@ -52,6 +52,34 @@ fn no_link_leads_to_a_closed_skill() {
     }
     sandbox.write(POLICY, "[sources]\nallow = [\"installed\"]\n");
     assert_eq!(run(&sandbox, &["link", "inv", "--client", "claude"]).code, Some(0));
+}
+
+/// A link was made, and the policy came later.
+#[test]
+fn doctor_names_links_to_skills_that_were_closed_since() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "from/inv");
+    sandbox.skill("from/open", "Stays open.");
+    assert_eq!(sandbox.run(&["install", "../from", "--enable"]).code, Some(0));
+    sandbox.write(POLICY, "[forbid]\nskills = [\"other\"]\n");
+    let linked = run(&sandbox, &["link", "inv", "open", "--client", "claude,qwen"]);
+    assert_eq!(linked.code, Some(0), "{linked}");
+    let links = |said: &Run| said.stdout.lines().filter(|line| line.contains("closed_link")).count();
+    assert_eq!(links(&run(&sandbox, &["doctor"])), 0);
+    sandbox.write(POLICY, "[forbid]\nskills = [\"inv\"]\n");
+    let said = run(&sandbox, &["doctor", "--json"]);
+    assert_eq!(said.code, Some(1), "{said}");
+    let found = said.json()["diagnostics"].clone();
+    let found: Vec<_> = found.as_array().unwrap().iter().filter(|it| it["code"] == "closed_link").collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let message = found[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("inv is closed by the policy "), "{message}");
+    assert!(message.ends_with("(forbid.skills); through its link it stays open to: claude, qwen"), "{message}");
+    assert_eq!(found[0]["help"], "`skillcue unlink inv` takes the link away");
+    assert_eq!(links(&run(&sandbox, &["doctor"])), 1);
+    assert_eq!(run(&sandbox, &["unlink", "inv"]).code, Some(0));
+    let said = run(&sandbox, &["doctor"]);
+    assert!(said.code == Some(0) && links(&said) == 0, "{said}");
 }
 
 #[test]

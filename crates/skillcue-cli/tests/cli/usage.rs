@@ -76,6 +76,42 @@ fn nothing_was_recorded_yet() {
     assert_eq!(house().run(&["usage", "--skill", "no-such-skill"]).code, Some(1));
 }
 
+/// Messages that get no answer are counted, whether their hook failed or had no more time.
+#[test]
+fn a_message_without_an_answer_counts_as_dropped() {
+    let sandbox = house();
+    hook(&sandbox, &prompt(&sandbox, "s1"));
+    let dropped = || {
+        let report: Value = serde_json::from_str(&sandbox.run(&["usage", "--json"]).stdout).unwrap();
+        (report["dropped"].clone(), report["messages"].clone())
+    };
+    assert_eq!(dropped(), (json!(0), json!(1)));
+    let unanswered = |session: &str, deadline: &str| {
+        sandbox.write("tmp/sent", prompt(&sandbox, session).to_string());
+        let mut command = sandbox.command(&["hook", "claude"]);
+        command.env("SKILLCUE_HOOK_DEADLINE_MS", deadline);
+        let output = command.stdin(std::fs::File::open(sandbox.path("tmp/sent")).unwrap()).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // Its session is locked by a process that hangs.
+    let all = std::fs::read_dir(sandbox.path("home/.cache/skillcue/hooks")).unwrap();
+    let locks: Vec<_> = all.map(|entry| entry.unwrap().path()).filter(|it| it.extension().is_some()).collect();
+    let held: Vec<_> = locks.iter().map(|path| std::fs::File::options().write(true).open(path).unwrap()).collect();
+    for file in &held {
+        file.lock().unwrap();
+    }
+    unanswered("s1", "60000");
+    assert_eq!(dropped(), (json!(1), json!(1)));
+    drop(held);
+    assert!(unanswered("stall in a test", "3000").contains("no answer within 3000 ms"));
+    assert_eq!(dropped(), (json!(2), json!(1)));
+    let off = sandbox.run(&["usage", "off"]);
+    assert_eq!(off.code, Some(0), "{off}");
+    unanswered("stall in a test", "3000");
+    assert_eq!(dropped(), (json!(2), json!(1)), "nothing is recorded while it is off");
+}
+
 #[test]
 fn hooks_record_what_they_showed_and_what_was_done_with_it() {
     let sandbox = house();

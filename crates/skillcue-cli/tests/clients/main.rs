@@ -13,6 +13,7 @@ mod lists;
 mod picture;
 mod skills;
 mod talk;
+mod transcripts;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -86,9 +87,15 @@ fn check(client: &ClientUnderTest) {
         seen.push(scene.escaping_clients_get_a_name());
     }
     seen.push(scene.loads_over_mcp());
+    if transcripts::are_read(client) {
+        seen.push(transcripts::a_load_over_mcp_counts_once(&scene));
+    }
     scene.disconnects_after_use(&before, &connected);
     seen.push(lists::own_list_is_as_doctor_says(client, &clients));
     seen.push(lists::the_start_lists_what_the_client_does_not(client, &clients));
+    if transcripts::are_read(client) {
+        seen.push(transcripts::a_session_is_imported(client, &clients));
+    }
     let (version, seconds) = (scene.home.version(client), began.elapsed().as_secs_f64());
     println!("clients: {} {version}, {seconds:.1} s: {}", client.word, seen.join("; "));
 }

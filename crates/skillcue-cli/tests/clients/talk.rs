@@ -1,5 +1,6 @@
-//! A model for a client: answers with a text, or with one call of a tool and then a text.
+//! A model for a client: answers with a text, or with calls of tools, one after the other, and then a text.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -8,18 +9,18 @@ use skillcue_scripted::{Received, Reply, Server};
 use crate::agents::ClientUnderTest;
 use crate::home::ClientHome;
 
-/// The call that is to be answered next: a tool, and its arguments.
-type PlannedCall = Arc<Mutex<Option<(String, Value)>>>;
+/// The calls that are to be answered next, one a request: a tool, and its arguments.
+type PlannedCalls = Arc<Mutex<VecDeque<(String, Value)>>>;
 
 /// A server, and the requests that were looked at already.
 pub(crate) struct ClientTalk {
     server: Server,
-    planned: PlannedCall,
+    planned: PlannedCalls,
 }
 
 impl ClientTalk {
     pub(crate) fn start() -> ClientTalk {
-        let planned = PlannedCall::default();
+        let planned = PlannedCalls::default();
         let server = Server::for_clients({
             let planned = Arc::clone(&planned);
             move |received| reply(received, &planned)
@@ -31,9 +32,9 @@ impl ClientTalk {
         self.server.url()
     }
 
-    /// Has the model answer the next message with a call.
+    /// Has the model answer the next message with a call, after those that were planned before.
     pub(crate) fn plan(&self, tool: &str, arguments: Value) {
-        *self.planned.lock().unwrap() = Some((tool.to_owned(), arguments));
+        self.planned.lock().unwrap().push_back((tool.to_owned(), arguments));
     }
 
     /// Sends a message, and returns the requests that it caused.
@@ -55,7 +56,7 @@ impl ClientTalk {
     }
 }
 
-fn reply(received: &Received, planned: &PlannedCall) -> Reply {
+fn reply(received: &Received, planned: &PlannedCalls) -> Reply {
     // Gemini CLI asks for a choice of the model.
     let schema = &received.body["generationConfig"]["responseJsonSchema"];
     if schema.is_object() {
@@ -63,9 +64,11 @@ fn reply(received: &Received, planned: &PlannedCall) -> Reply {
     }
     // Titles and the like are asked for without tools.
     if !received.tools().is_empty()
-        && let Some((tool, arguments)) = planned.lock().unwrap().take()
+        && let Some((tool, arguments)) = planned.lock().unwrap().pop_front()
     {
-        return Reply::calls([("call_1", tool, arguments)]);
+        // Each call of a session has an id of its own.
+        let id = format!("call_{}", received.parts().len());
+        return Reply::calls([(id.as_str(), tool, arguments)]);
     }
     Reply::text("Done.")
 }

@@ -1,16 +1,18 @@
 //! Installed skills and plugins, compared with their lock.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use skillcue::format::{Code, Severity};
 use skillcue::{Diagnostic, Source};
-use skillcue_registry::{InstallStatus, VerifiedItem};
+use skillcue_registry::{InstallStatus, Registry, SkillLink, VerifiedItem};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
 use crate::progress::ProgressIndicator;
+use crate::text;
 
 /// A registry, and what is wrong with it.
 #[derive(Debug, Serialize)]
@@ -43,11 +45,36 @@ pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<
             }
         };
         found.extend(drift.iter().map(|one| finding(one).at(registry.dir_of(one.kind, &one.name))));
+        closed_links(registry, context, found)?;
         let state = registry.state();
         let (things, trouble) = (state.installed.len(), state.diagnostics.len());
         sections.push(RegistryCheck { source, path, things, trouble, drift, trash: registry.trash().len() });
     }
     Ok(sections)
+}
+
+/// Reports links to skills that a policy has closed since they were made: other agents do not know of the policy.
+fn closed_links(registry: &Registry, context: &Context, found: &mut Vec<Diagnostic>) -> Result<(), CliError> {
+    let location = registry.location();
+    for (name, installed) in &registry.state().installed {
+        let path = |link: &SkillLink| location.dir().join(&link.path);
+        let there = installed.links.iter().filter(|link| path(link).symlink_metadata().is_ok());
+        let clients: BTreeSet<&str> = there.map(|link| link.client.as_str()).collect();
+        if clients.is_empty() {
+            continue;
+        }
+        let Err(error) = registry.check_linkable(&[name], context.host()?.policy()?) else { continue };
+        let clients = clients.into_iter().map(text::one_line).collect::<Vec<_>>().join(", ");
+        let message = format!("{error}; through its link it stays open to: {clients}");
+        let project = if location.is_project() { " --project" } else { "" };
+        let help = format!("`skillcue unlink {name}{project}` takes the link away");
+        found.push(
+            Diagnostic::named("closed_link", Severity::Error, message)
+                .at(registry.dir_of(installed.kind, name))
+                .with_help(help),
+        );
+    }
+    Ok(())
 }
 
 fn finding(one: &VerifiedItem) -> Diagnostic {

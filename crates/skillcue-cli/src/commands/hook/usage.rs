@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use skillcue::select::TurnProgress;
 use skillcue::usage::{UsageEvent, UsageKind, shown_events};
 use skillcue::{Mode, Session, Skillcue};
 use skillcue_clients::hook::{HookAdapter, HookDecision, HookEvent, HookInput, HookStyle, LockedSession};
-use skillcue_host::Host;
+use skillcue_host::{Host, LedgerSwitch};
+use skillcue_usage::Ledger;
 
 /// One call of a hook.
 pub(super) struct HookUse<'h> {
@@ -15,6 +18,41 @@ pub(super) struct HookUse<'h> {
     pub(super) style: HookStyle,
     pub(super) input: &'h HookInput,
     pub(super) decision: &'h HookDecision,
+}
+
+/// A message that has no answer yet. One that gets none is counted as a dropped event: the ledger does not know of it.
+#[derive(Debug, Default)]
+pub(super) struct OpenMessage {
+    ledger: OnceLock<Ledger>,
+    is_closed: AtomicBool,
+}
+
+impl OpenMessage {
+    /// Looks where it would be counted, if it is a message and events are recorded.
+    pub(super) fn begin(&self, host: &Host, input: &HookInput) {
+        // Files that cannot be used are a notice here.
+        let is_on = || host.lenient_settings().is_ok() && host.ledger_switch().is_ok_and(|it| it == LedgerSwitch::On);
+        if matches!(input.event, HookEvent::Prompt(_))
+            && is_on()
+            && let Ok(Some(ledger)) = host.ledger()
+        {
+            let _ = self.ledger.set(ledger);
+        }
+    }
+
+    /// The message was answered, or needs no answer. Returns whether it was open.
+    pub(super) fn close(&self) -> bool {
+        !self.is_closed.swap(true, Ordering::SeqCst)
+    }
+
+    /// Unless it was answered, the message counts, once.
+    pub(super) fn drop_it(&self) {
+        if let Some(ledger) = self.ledger.get()
+            && self.close()
+        {
+            ledger.count_dropped(1);
+        }
+    }
 }
 
 /// Records what a call of a hook did, in the ledger's spool: no database is opened. A ledger that cannot be written is no

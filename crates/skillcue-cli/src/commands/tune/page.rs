@@ -119,6 +119,10 @@ pub(super) fn page(found: &TuneJson, context: &Context) -> Printout {
             let change = found.by_keywords.unwrap_or_default();
             format!("not proposed: in the mode `keyword` its keywords cost {change:+.1} in sum; nothing was written")
         }
+        (false, _) if found.sum > 1e-6 && !found.losing.is_empty() => {
+            let names = found.losing.iter().take(MAX_LISTED).map(|name| text::one_line(name)).collect::<Vec<_>>();
+            format!("not proposed: other skills would lose by it: {}; nothing was written", names.join(", "))
+        }
         (false, _) => {
             "not proposed: on the messages that were not used it does not help; nothing was written".to_owned()
         }
