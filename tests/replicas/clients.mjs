@@ -1,6 +1,6 @@
 // Many clients of the official TypeScript SDKs, at once, in one process.
 //
-//     node clients.mjs URL COUNT modern|legacy PACKAGES
+//     node clients.mjs URL COUNT modern|legacy EVERY PACKAGES
 //
 // `modern` are clients of the SDK's second version, by the protocol of 2026-07-28; `legacy` those of its first, with a
 // session. What they do is in clients.py.
@@ -8,7 +8,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-const [url, count, mode, packages] = process.argv.slice(2);
+const [url, count, mode, every, packages] = process.argv.slice(2);
 const load = createRequire(join(packages, 'package.json'));
 
 const HANDLE = 'skillcue/handle';
@@ -45,6 +45,17 @@ const textOf = (result) => result.content.map((block) => block.text ?? '').join(
 
 function check(what, holds, seen) {
   if (!holds) throw new Wrong(`${what}: ${JSON.stringify(seen).slice(0, 500)}`);
+}
+
+function checkEdition(name, text) {
+  const editions = new Set([...text.matchAll(/(\w+) edition/g)].map((found) => found[1]));
+  const isOne = editions.size === 1 && (editions.has('first') || editions.has('second'));
+  check(`${name} of one generation`, isOne && text.includes(name), text);
+}
+
+function forged(handle) {
+  const at = Math.floor(handle.length / 2);
+  return handle.slice(0, at) + (handle[at] === 'A' ? 'B' : 'A') + handle.slice(at + 1);
 }
 
 class Agent {
@@ -96,6 +107,7 @@ class Agent {
       check('handle', handle && textOf(loaded).includes(handle), loaded);
       const listed = await this.call('call_skill_tool', { skill_id: 'greet', handle });
       check('tools of the skill', textOf(listed).includes('run_skill_script') && !listed.isError, listed);
+      if (Number(every) && number % Number(every) === 0) await this.runScript(number, handle);
       const again = await this.call('load_skill', { skill_id: 'greet' }, handle);
       check('nothing twice', textOf(again).includes('already'), again);
     } else {
@@ -103,8 +115,21 @@ class Agent {
       check('file', textOf(read).includes('Bow, then smile.'), read);
     }
     const name = `filler-${String(number % 40).padStart(2, '0')}`;
-    const read = await this.ask((client) => client.readResource({ uri: `skill://${name}/SKILL.md` }, ANSWER));
-    check('resource', read.contents[0].text.includes(name), read);
+    const other = await this.call('load_skill', { skill_id: `acme:${name}` });
+    check('load from the store', !other.isError, other);
+    checkEdition(name, textOf(other));
+    const read = await this.ask((client) => client.readResource({ uri: `skill://acme/${name}/SKILL.md` }, ANSWER));
+    checkEdition(name, read.contents[0].text);
+  }
+
+  async runScript(number, handle) {
+    const script = { script: 'scripts/hello.sh', arguments: [String(number)] };
+    const args = { skill_id: 'greet', tool: 'run_skill_script', arguments: script };
+    const ran = await this.call('call_skill_tool', { ...args, handle });
+    check('script', textOf(ran).includes(`hello, number ${number}!`) && !ran.isError, ran);
+    const refused = await this.call('call_skill_tool', { ...args, handle: forged(handle) });
+    const said = textOf(refused);
+    check('forged handle', refused.isError && said.includes('it was changed') && said.includes('load_skill'), refused);
   }
 }
 

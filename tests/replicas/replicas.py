@@ -1,14 +1,16 @@
 """Three replicas of `skillcue mcp --http` behind haproxy, and a thousand clients of other people's SDKs.
 
-    python replicas.py BINARY HAPROXY NODE PACKAGES [--clients N] [--figures FILE]
+    python replicas.py BINARY HAPROXY NODE PACKAGES [--store URL] [--clients N] [--figures FILE] [--only-figures]
 
-While the clients work, one replica is killed and started again, one is drained and replaced, and the catalog is swapped.
-The proxy repeats no request. No client may see an error that one retry of its own does not mend, and for clients of
-2026-07-28 only the kill may cost a retry. Then the same work is done by three replicas and by one, undisturbed,
-for what a request costs. Everything is on loopback.
+Most of the skills are in a catalog on an object store: on the S3 server that --store names, else in a directory. While the
+clients work, one replica is killed and started again, one is drained and replaced, the next generation of the catalog is
+published, and a skill is added to the directory that the replicas share. The proxy repeats no request. No client may see an
+error that one retry of its own does not mend, and for clients of 2026-07-28 only the kill may cost a retry. Then the same
+work is done by three replicas and by one, undisturbed, for what a request costs. Everything is on loopback.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -23,15 +25,21 @@ import urllib.request
 from collections import Counter
 from pathlib import Path
 
+import handles
+from store import CATALOG, SKILLS, Store, write_skill
+
 HERE = Path(__file__).parent
 # Not promises about time: these only end a wait for something that never comes.
 START_SECONDS = 120
 END_SECONDS = 120
 RUN_SECONDS = 900
-DRAIN_DELAY = 2
+# Long enough for the proxy to see it on a busy machine, so that no client that tries again is sent to a replica that is about to end.
+DRAIN_DELAY = 10
 
 # Of each hundred clients: by SDK and protocol.
 SHARES = [("python", "modern", 45), ("node", "modern", 45), ("python", "legacy", 5), ("node", "legacy", 5)]
+# Of the clients without a session, one in so many runs a script.
+SCRIPT_EVERY = 10
 
 CONFIGURATION = """
 global
@@ -42,12 +50,16 @@ defaults
     timeout client 180s
     timeout server 180s
     timeout queue 60s
+    # A replica that is slow on a busy machine is not gone: one that is refuses the connection at once.
+    timeout check 10s
     # The proxy repeats nothing: what a replica's end costs is what clients see, and mend by their own retry.
     retries 0
 frontend clients
     bind 127.0.0.1:{port}
     default_backend replicas
 backend replicas
+    # To a replica, a proxy on its machine looks like the machine itself.
+    http-request deny if {{ path /metrics }}
     balance roundrobin
     option httpchk GET /ready
     http-check send hdr Host 127.0.0.1
@@ -85,48 +97,62 @@ def get(port: int, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def write_skill(root: Path, name: str, description: str, body: str) -> None:
-    directory = root / name
-    directory.mkdir(parents=True, exist_ok=True)
-    # Written beside and renamed: a watcher never sees half of it.
-    beside = directory / ".SKILL.md.new"
-    beside.write_text(f"---\nname: {name}\ndescription: {description}\n---\n\n{body}", encoding="utf-8")
-    beside.rename(directory / "SKILL.md")
+def wait_until(what: str, holds) -> None:
+    """Waits until something holds. `holds` may fail as a server does that is not there yet."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            if holds():
+                return
+        time.sleep(0.05)
+    raise Failed(f"it does not come to this: {what}")
+
+
+def start(command: list[str], log: Path, port: int, path: str, environment: dict | None = None) -> subprocess.Popen:
+    """Starts a server, and waits until it answers at a path."""
+    with log.open("a") as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment)
+
+    def answers() -> bool:
+        if process.poll() is not None:
+            raise Failed(f"{Path(command[0]).name} ended with {process.returncode}: {log.read_text()[-2000:]}")
+        return get(port, path)[0] == 200
+
+    try:
+        wait_until(f"{Path(command[0]).name} answers", answers)
+    except Failed:
+        process.kill()
+        process.wait()
+        raise
+    return process
 
 
 def write_tree(root: Path) -> None:
+    """The skills in a directory: of these, scripts can run."""
     write_skill(root, "greet", "Greets a guest politely. Use it when a guest arrives.", "# Greet\n\nBow, then smile.\n")
     scripts = root / "greet" / "scripts"
     scripts.mkdir()
-    (scripts / "hello.sh").write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
-    for n in range(40):
-        write_skill(root, f"filler-{n:02}", f"Does thing number {n}. Use it for nothing else.", f"# Thing {n}\n")
+    (scripts / "hello.sh").write_text('#!/bin/sh\necho "hello, number $1!"\n', encoding="utf-8")
 
 
 class Replica:
-    """One server, on a port that stays its own when it is replaced."""
+    """One server, as if on a machine of its own: its port, its configuration and its cache stay when it is replaced."""
 
-    def __init__(self, binary: str, root: Path, key: Path) -> None:
-        self.port = free_port()
+    def __init__(self, binary: str, root: Path, key: Path, store: Store, home: Path) -> None:
+        self.port, self.log = free_port(), home / "log"
+        home.mkdir()
+        configuration = home / "skillcue.toml"
+        configuration.write_text(store.configuration(), encoding="utf-8")
+        self.environment = store.environment | {"HOME": str(home)}
         self.command = [
-            binary, "--isolated", "--no-cache", "--skills-dir", str(root), "mcp", "--http", f"127.0.0.1:{self.port}",
-            "--handle-key-file", str(key), "--drain-delay", str(DRAIN_DELAY), "--drain-timeout", "60",
+            binary, "--isolated", "--config", str(configuration), "--skills-dir", str(root),
+            "mcp", "--http", f"127.0.0.1:{self.port}", "--handle-key-file", str(key),
+            "--drain-delay", str(DRAIN_DELAY), "--drain-timeout", "60",
         ]
         self.start()
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.command, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            try:
-                if get(self.port, "/ready")[0] == 200:
-                    return
-            except OSError:
-                pass
-            if self.process.poll() is not None:
-                raise Failed(f"a replica ended with {self.process.returncode}")
-            time.sleep(0.05)
-        raise Failed("a replica does not become ready")
+        self.process = start(self.command, self.log, self.port, "/ready", self.environment)
 
     def metrics(self) -> dict[str, float]:
         status, text = get(self.port, "/metrics")
@@ -140,6 +166,12 @@ class Replica:
 
     def generation(self) -> str:
         return next(name for name in self.metrics() if name.startswith("skillcue_catalog{"))
+
+    def skills(self) -> int:
+        return int(next(value for name, value in self.metrics().items() if name.startswith("skillcue_catalog_skills{")))
+
+    def call(self, name: str, /, **arguments) -> dict:
+        return handles.call(self.port, name, arguments)
 
     def kill(self) -> None:
         self.process.kill()
@@ -158,31 +190,61 @@ class Proxy:
     def __init__(self, haproxy: str, replicas: list[Replica], directory: Path) -> None:
         self.port = free_port()
         servers = "".join(f"    server replica{n} 127.0.0.1:{it.port}\n" for n, it in enumerate(replicas))
-        file = directory / f"haproxy-{self.port}.cfg"
+        file = directory / "haproxy.cfg"
         file.write_text(CONFIGURATION.format(port=self.port, servers=servers), encoding="utf-8")
-        log = (directory / f"haproxy-{self.port}.log").open("w")
-        self.process = subprocess.Popen([haproxy, "-db", "-f", str(file)], stdout=log, stderr=log)
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            try:
-                if get(self.port, "/health")[0] == 200:
-                    return
-            except OSError:
-                pass
-            if self.process.poll() is not None:
-                raise Failed(f"haproxy ended: {Path(log.name).read_text()}")
-            time.sleep(0.05)
-        raise Failed("haproxy does not answer")
+        command = [haproxy, "-db", "-f", str(file)]
+        self.process = start(command, directory / "haproxy.log", self.port, "/health")
 
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
 
 
+class House:
+    """Replicas with a proxy before them, and a store and a directory behind."""
+
+    def __init__(self, args, count: int, directory: Path) -> None:
+        directory.mkdir()
+        self.args, self.directory, self.root = args, directory, directory / "skills"
+        self.replicas, self.proxy, self.loads = [], None, []
+        write_tree(self.root)
+        self.store = Store(args.binary, args.store, directory / f"store-{directory.name}-{os.getpid()}")
+        print(f"   {self.store.publish('first')}", flush=True)
+        key = directory / "handle.key"
+        self.secret = os.urandom(32).hex()
+        key.write_text(self.secret, encoding="utf-8")
+        try:
+            for n in range(count):
+                home = directory / f"replica-{n}"
+                self.replicas.append(Replica(args.binary, self.root, key, self.store, home))
+            self.wait_for_skills(1 + SKILLS)
+            self.proxy = Proxy(args.haproxy, self.replicas, directory)
+        except BaseException:
+            self.end()
+            raise
+
+    def wait_for_skills(self, count: int) -> None:
+        wait_until(f"every replica has {count} skills", lambda: all(it.skills() == count for it in self.replicas))
+
+    def load(self, clients: int, every: int) -> "Load":
+        self.loads.append(Load(self.proxy.port, clients, every, self.args.node, self.args.packages))
+        return self.loads[-1]
+
+    def __enter__(self) -> "House":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.end()
+
+    def end(self) -> None:
+        for it in [*self.loads, *([self.proxy] if self.proxy else []), *self.replicas]:
+            it.end()
+
+
 class Load:
     """Clients at work in processes of their own."""
 
-    def __init__(self, port: int, clients: int, node: str, packages: str) -> None:
+    def __init__(self, port: int, clients: int, every: int, node: str, packages: str) -> None:
         self.url = f"http://127.0.0.1:{port}/mcp"
         self.done, self.retries, self.errors, self.reasons = 0, 0, [], Counter()
         self.lock, self.processes, self.threads = threading.Lock(), [], []
@@ -193,7 +255,7 @@ class Load:
             program = [sys.executable, str(HERE / "clients.py")] if sdk == "python" else [node, str(HERE / "clients.mjs")]
             # Two processes for each kind that has many.
             for part in [count // 2, count - count // 2] if share > 10 else [count]:
-                command = [*program, self.url, str(part), mode, *([packages] if sdk == "node" else [])]
+                command = [*program, self.url, str(part), mode, str(every), *([packages] if sdk == "node" else [])]
                 process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 self.processes.append(process)
                 self.threads.append(threading.Thread(target=self.follow, args=(process, f"{sdk} {mode}"), daemon=True))
@@ -227,10 +289,13 @@ class Load:
             with self.lock:
                 if self.done >= done:
                     return
-            if all(process.poll() is not None for process in self.processes) or self.errors:
+            if not self.is_working() or self.errors:
                 return
             time.sleep(0.02)
         raise Failed(f"only {self.done} clients are done")
+
+    def is_working(self) -> bool:
+        return any(process.poll() is None for process in self.processes)
 
     def finish(self) -> None:
         for thread in self.threads:
@@ -242,16 +307,84 @@ class Load:
                 process.kill()
 
 
-def disturbed(args, root: Path, key: Path, directory: Path) -> dict:
+def scripts_run(args, root: Path) -> bool:
+    """Whether scripts run on this machine: they need its sandbox."""
+    command = [args.binary, "--isolated", "--no-cache", "--skills-dir", str(root), "run", "greet", "scripts/hello.sh", "--", "0"]
+    tried = subprocess.run(command, capture_output=True, text=True)
+    if "sandbox_unavailable" in tried.stderr:
+        print(f"skipped running scripts: {tried.stderr.strip()}", flush=True)
+        return False
+    check("a script runs here", tried.stdout == "hello, number 0!\n", tried)
+    return True
+
+
+def check_metrics(house: House) -> None:
+    for path in ("/metrics", "/metrics?all=1"):
+        status, text = get(house.proxy.port, path)
+        # Not a replica's own refusal: it would let a proxy on its machine have them.
+        check(f"the proxy refuses {path}", status == 403 and "administrative rules" in text, (status, text))
+    answers = [get(replica.port, "/metrics") for replica in house.replicas]
+    check("each replica answers it", all(status == 200 and "skillcue_build" in text for status, text in answers), answers)
+
+
+def check_handles(house: House, runs: bool) -> None:
+    """Every replica takes the handle of every other, and none that was forged or has expired."""
+    script = {"skill_id": "greet", "tool": "run_skill_script", "arguments": {"script": "scripts/hello.sh", "arguments": ["7"]}}
+    for loader in house.replicas:
+        handle = loader.call("load_skill", skill_id="greet")["_meta"][handles.HANDLE]
+        for other in (it for it in house.replicas if it is not loader):
+            arguments, expected = (script, "hello, number 7!") if runs else ({"skill_id": "greet"}, "run_skill_script")
+            called = other.call("call_skill_tool", **arguments, handle=handle)
+            said = handles.text_of(called)
+            if called.get("isError") or expected not in said:
+                raise Failed(f"a handle does not count on another replica: {said}")
+        for wrong, reason in [
+            (handle[:20] + ("A" if handle[20] != "A" else "B") + handle[21:], "it was changed, or signed for another"),
+            (handles.signed_anew(handle, "0" * 64, 2**31), "it was changed, or signed for another"),
+            (handles.signed_anew(handle, house.secret, 1), "it has expired"),
+        ]:
+            refused = loader.call("call_skill_tool", **script, handle=wrong)
+            said = handles.text_of(refused)
+            if not refused.get("isError") or reason not in said or "Call load_skill" not in said:
+                raise Failed(f"a handle is not refused because {reason}: {said}")
+        # What makes the expired one is sound: with a later time it counts.
+        later = handles.signed_anew(handle, house.secret, int(time.time()) // 60 + 60)
+        listed = loader.call("call_skill_tool", skill_id="greet", handle=later)
+        if listed.get("isError"):
+            raise Failed(f"a handle that was signed anew is refused: {handles.text_of(listed)}")
+    what = "runs a script" if runs else "lists the tools"
+    check(f"the handle of each replica {what} on each other", True)
+    check("a forged or expired handle is refused with the reason", True)
+
+
+def swap(house: House, load: "Load", what: str, change, skills: int) -> None:
+    """Changes the catalog under load, and waits until all replicas have the new one, in one generation."""
+    before = {replica.generation() for replica in house.replicas}
+    change()
+    print(f"   {what} after {load.done} clients", flush=True)
+
+    def is_swapped() -> bool:
+        if not any(load.is_working() for load in house.loads):
+            # A swap is seen by clients, however fast they are.
+            house.load(50, 0)
+        after = {replica.generation() for replica in house.replicas}
+        return len(after) == 1 and not after & before and all(it.skills() == skills for it in house.replicas)
+
+    wait_until(f"{what}: the replicas agree on the new catalog", is_swapped)
+    print(f"   all replicas have it after {load.done}", flush=True)
+
+
+def disturbed(args, directory: Path) -> dict:
     """The load while replicas come and go, and the skills change."""
-    replicas = [Replica(args.binary, root, key) for _ in range(3)]
-    proxy = Proxy(args.haproxy, replicas, directory)
-    load = None
-    try:
+    with House(args, 3, directory) as house:
+        replicas = house.replicas
+        runs = scripts_run(args, house.root)
+        check_metrics(house)
+        check_handles(house, runs)
         before = {replica.generation() for replica in replicas}
         check("the replicas have one catalog", len(before) == 1, before)
         began = time.monotonic()
-        load = Load(proxy.port, args.clients, args.node, args.packages)
+        load = house.load(args.clients, SCRIPT_EVERY if runs else 0)
         load.wait_for(args.clients * 15 // 100)
         replicas[0].kill()
         print(f"   killed one replica after {load.done} clients", flush=True)
@@ -264,90 +397,83 @@ def disturbed(args, root: Path, key: Path, directory: Path) -> dict:
         print(f"   drained another: it ended with {code} after {load.done}", flush=True)
         check("a drained replica ends by itself, with 0", code == 0, code)
         replicas[1].start()
-        load.wait_for(args.clients * 60 // 100)
-        write_skill(root, "swapped-in", "Is new. Use it to see the swap.", "# New\n\nSwapped in.\n")
-        for n in range(0, 40, 7):
-            write_skill(root, f"filler-{n:02}", f"Does thing number {n}, anew.", f"# Thing {n}, anew: filler-{n:02}\n")
-        until = time.monotonic() + START_SECONDS
-        while (after := {replica.generation() for replica in replicas}) & before or len(after) != 1:
-            if time.monotonic() > until:
-                raise Failed(f"the replicas do not agree on the new catalog: {after}")
-            time.sleep(0.1)
-        print(f"   swapped the catalog after {load.done}", flush=True)
+        # The first clients may be through by now, and the new one is to answer some.
+        house.load(100, 0)
+        load.wait_for(args.clients * 55 // 100)
+        publish = lambda: print(f"   {house.store.publish('second')}", flush=True)
+        swap(house, load, "published the next generation", publish, 1 + SKILLS)
+        new = lambda: write_skill(house.root, "swapped-in", "Is new. Use it to see the swap.", "# New\n\nSwapped in.\n")
+        swap(house, load, "added a skill to the directory", new, 2 + SKILLS)
         load.wait_for(args.clients)
-        load.finish()
+        for each in house.loads:
+            each.finish()
         seconds = time.monotonic() - began
         for reason, count in load.reasons.most_common(8):
             print(f"   retried {count} times: {reason}", flush=True)
-        check("no client saw an error beyond a retry", not load.errors, load.errors[:5])
-        by_rest = load.modern_retries() - by_kill
+        errors = [error for each in house.loads for error in each.errors]
+        check("no client saw an error beyond a retry", not errors, errors[:5])
+        by_rest = sum(each.modern_retries() for each in house.loads) - by_kill
         check("draining and swapping cost clients without a session no retry", by_rest == 0, by_rest)
         check(f"{load.clients} clients came to their end", load.done == load.clients, load.done)
         served = [replica.requests() for replica in replicas]
         check("every replica has answered", all(count > 0 for count in served), served)
+        names = [f"filler-{n:02}" for n in (0, SKILLS - 1)]
+        texts = [handles.text_of(it.call("load_skill", skill_id=f"{CATALOG}:{name}")) for it in replicas for name in names]
+        check("every replica serves the new generation", all("second edition" in text for text in texts), texts)
         print(f"   {load.done} clients in {seconds:.0f} s, {load.retries} retries", flush=True)
-        figures = {"clients": load.done, "retries": load.retries, "by_kill": by_kill, "seconds": round(seconds, 1)}
-        return figures
-    finally:
-        if load:
-            load.end()
-        proxy.end()
-        for replica in replicas:
-            replica.end()
+        return {"clients": load.done, "retries": load.retries, "by_kill": by_kill, "seconds": round(seconds, 1)}
 
 
-def undisturbed(args, count: int, root: Path, key: Path, directory: Path) -> dict:
-    """The same work for a number of replicas: what a request costs."""
-    replicas = [Replica(args.binary, root, key) for _ in range(count)]
-    proxy = Proxy(args.haproxy, replicas, directory)
-    load = None
-    try:
-        before = [(replica.requests(), replica.metrics()["skillcue_process_cpu_seconds_total"]) for replica in replicas]
-        load = Load(proxy.port, args.clients // 4, args.node, args.packages)
+def undisturbed(args, count: int, clients: int, directory: Path) -> dict:
+    """The same work for a number of replicas: what a request costs. No scripts: those are processes of their own."""
+    with House(args, count, directory) as house:
+        cpu = lambda metrics: metrics["skillcue_process_cpu_seconds_total"]
+        before = [(replica.requests(), cpu(replica.metrics())) for replica in house.replicas]
+        load = house.load(clients, 0)
         load.finish()
-        check(f"{count} undisturbed: no error and no retry", not load.errors and load.retries == 0, load.errors[:5])
-        after = [(replica.requests(), replica.metrics()) for replica in replicas]
+        problems = [*load.errors, *load.reasons]
+        check(f"{count} undisturbed: no error and no retry", not problems and load.done == load.clients, problems[:5])
+        after = [(replica.requests(), replica.metrics()) for replica in house.replicas]
         requests = sum(now[0] - then[0] for then, now in zip(before, after, strict=True))
-        cpu = sum(now[1]["skillcue_process_cpu_seconds_total"] - then[1] for then, now in zip(before, after, strict=True))
+        seconds = sum(cpu(now[1]) - then[1] for then, now in zip(before, after, strict=True))
         memory = [now[1]["skillcue_process_resident_memory_bytes"] / 2**20 for now in after]
-        figures = {
+        return {
             "replicas": count,
+            "clients": load.clients,
             "requests": int(requests),
-            "cpu_ms_per_request": round(cpu * 1000 / requests, 3),
+            "cpu_ms_per_request": round(seconds * 1000 / requests, 3),
             "resident_mib_each": round(max(memory), 1),
+            "resident_mib_all": round(sum(memory), 1),
         }
-        print(f"   {figures}", flush=True)
-        return figures
-    finally:
-        if load:
-            load.end()
-        proxy.end()
-        for replica in replicas:
-            replica.end()
+
+
+def print_beside(figures: list[dict]) -> None:
+    """One line for each number of replicas."""
+    names = list(figures[0])
+    widths = [max(len(name), *(len(str(row[name])) for row in figures)) for name in names]
+    for row in [dict(zip(names, names, strict=True)), *figures]:
+        cells = (str(row[name]).rjust(width) for name, width in zip(names, widths, strict=True))
+        print("   " + "  ".join(cells), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     for name in ("binary", "haproxy", "node", "packages"):
         parser.add_argument(name)
+    parser.add_argument("--store", help="the address of an S3 server")
     parser.add_argument("--clients", type=int, default=1000)
     parser.add_argument("--figures", type=Path)
+    parser.add_argument("--only-figures", action="store_true", help="only what a request costs, with all clients")
     args = parser.parse_args()
-    args.packages = str(Path(args.packages).resolve())
-    # Each killed replica's requests are repeated; a client that is told to stop must not take this one along.
+    args.binary, args.packages = (str(Path(place).resolve()) for place in (args.binary, args.packages))
     with tempfile.TemporaryDirectory(prefix="skillcue-replicas-") as directory:
-        directory = Path(directory)
-        key = directory / "key"
-        key.write_text(os.urandom(32).hex(), encoding="utf-8")
-        figures = {}
-        for name, run in [
-            ("disturbed", lambda root: disturbed(args, root, key, directory)),
-            ("three", lambda root: undisturbed(args, 3, root, key, directory)),
-            ("one", lambda root: undisturbed(args, 1, root, key, directory)),
-        ]:
-            root = directory / name
-            write_tree(root)
-            figures[name] = run(root)
+        directory, figures = Path(directory), {}
+        if not args.only_figures:
+            figures["disturbed"] = disturbed(args, directory / "disturbed")
+        clients = args.clients if args.only_figures else args.clients // 4
+        for name, count in [("three", 3), ("one", 1)]:
+            figures[name] = undisturbed(args, count, clients, directory / name)
+        print_beside([figures["three"], figures["one"]])
         if args.figures:
             args.figures.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     print("replicas: all checks passed")

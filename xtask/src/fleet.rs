@@ -44,10 +44,12 @@ pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     Ok(StepOutcome::Passed)
 }
 
-/// Runs `cargo xtask fleet-bench`: the costs of a catalog of many skills, which is published into a directory and read over
-/// HTTP from a server of files that is not ours.
+/// Runs `cargo xtask fleet-bench [SKILLS [OVER_THE_WIRE]]`: the costs of a catalog of many skills, which is published into a
+/// directory and read over HTTP from a server of files that is not ours; before that one of fewer skills, which is published
+/// to moto's S3 server, beside bare PUTs of the same objects.
 pub(crate) fn bench(arguments: &[&str]) -> Result<(), ChoreFailure> {
     let count = arguments.first().copied().unwrap_or("100000");
+    let wire = arguments.get(1).copied().unwrap_or("5000");
     let system = python::system().ok_or_else(|| ChoreFailure::new("there is no Python 3.11 or later on the PATH"))?;
     let python = installed(system)?;
     let dir = crate::process::target().join("fleet-bench");
@@ -59,26 +61,32 @@ pub(crate) fn bench(arguments: &[&str]) -> Result<(), ChoreFailure> {
         let example = ["run", "--release", "--package", "skillcue-fleet", "--example", "measure", "--"];
         run(cargo().args(example).args(role))
     };
+    {
+        let place = dir.join("wire").to_string_lossy().into_owned();
+        measure(&["publish", &place, wire])?;
+        let server = Server::start(&python, "server.py", &[])?;
+        measure(&["wire", &place, &format!("http://127.0.0.1:{}", server.port)])?;
+    }
     measure(&["publish", &place, count])?;
     let server = Server::start(&python, "files.py", &[&dir.join("store/acme").to_string_lossy()])?;
     measure(&["read", &place, &format!("http://127.0.0.1:{}", server.port)])
 }
 
 /// Returns the Python that has the server's packages.
-fn installed(system: &str) -> Result<python::Python, ChoreFailure> {
+pub(crate) fn installed(system: &str) -> Result<python::Python, ChoreFailure> {
     let path = root().join(SUITE_DIR).join("requirements.txt");
     let requirements = std::fs::read_to_string(&path).map_err(|error| ChoreFailure::io("read", &path, &error))?;
     python::environment(system, "fleet", &["--no-deps"], &python::pinned(&requirements))
 }
 
 /// The server, which ends when this is dropped.
-struct Server {
+pub(crate) struct Server {
     process: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Server {
-    fn start(python: &python::Python, script: &str, arguments: &[&str]) -> Result<Server, ChoreFailure> {
+    pub(crate) fn start(python: &python::Python, script: &str, arguments: &[&str]) -> Result<Server, ChoreFailure> {
         let failed = |error: std::io::Error| ChoreFailure::new(format!("the server does not start: {error}"));
         // Free a moment ago, which is enough on one machine.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).map_err(failed)?.port();

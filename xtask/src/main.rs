@@ -13,6 +13,7 @@
 //! - `studio-pictures`, `studio-figures`: the pictures of the page, and its times in a browser.
 //! - `wheel`, `python-bench`: the Python package, and its measurements.
 //! - `fleet-bench`: a catalog of 100,000 skills on a store.
+//! - `replicas-bench`: what a request costs three servers behind a proxy, and one.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -62,7 +63,8 @@ usage: cargo xtask CHORE
   studio-figures              first paint and a typed message at 100, 1,000 and 10,000 skills, in a real browser
   wheel                       the Python package as it is published, below target/wheels
   python-bench [ARGS...]      the Python package beside skillkit
-  fleet-bench [SKILLS]        a catalog of 100,000 skills: publishing, pulling, polling, the first body
+  fleet-bench [SKILLS [WIRE]] a catalog of 100,000 skills: publishing, pulling, polling, the first body
+  replicas-bench              what a request costs three servers behind a proxy, and one: 1,000 clients, release build
   deny                        licences and advisories of the dependencies
 
 steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, replicas, otlp,
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         ["wheel"] => bindings::main(),
         ["python-bench", rest @ ..] => bindings::bench(rest),
         ["fleet-bench", rest @ ..] => fleet::bench(rest),
+        ["replicas-bench"] => replicas::bench(),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

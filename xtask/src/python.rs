@@ -31,9 +31,22 @@ impl Python {
         succeeds(self.command().args(["-c", HAS]).args(pinned))
     }
 
+    /// Installs further packages beside those that it has, unless they are there too.
+    pub(crate) fn add(&self, options: &[&str], pinned: &[&str]) -> Result<(), ChoreFailure> {
+        if self.has(pinned) {
+            return Ok(());
+        }
+        println!("    installing {} from PyPI", listed(pinned));
+        self.install(options, pinned)
+    }
+
     fn install(&self, options: &[&str], pinned: &[&str]) -> Result<(), ChoreFailure> {
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        run(self.command().args(pip).args(options).args(pinned))
+        let mut command = self.command();
+        command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(options);
+        if let Some(packages) = &self.packages {
+            command.arg("--target").arg(packages);
+        }
+        run(command.args(pinned))
     }
 }
 
@@ -65,10 +78,9 @@ pub(crate) fn environment(system: &str, name: &str, options: &[&str], pinned: &[
     // own, if there is one, can install beside.
     println!("    this python3 makes no virtual environments: trying its own pip");
     let packages = target().join(format!("{name}-packages"));
-    let beside = packages.to_string_lossy().into_owned();
     let python = Python { program: PathBuf::from(system), packages: Some(packages) };
     if !python.has(pinned) {
-        python.install(&[options, &["--target", &beside]].concat(), pinned)?;
+        python.install(options, pinned)?;
     }
     Ok(python)
 }

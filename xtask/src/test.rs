@@ -35,7 +35,11 @@ const STEPS: [TestStep; 18] = [
     TestStep { name: "reference", what: "agreement with skills-ref", run: reference::step },
     TestStep { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
     TestStep { name: "replicas", what: "three servers behind a proxy, and a thousand clients", run: replicas::step },
-    TestStep { name: "otlp", what: "traces, decoded with the classes of opentelemetry-proto", run: otlp::step },
+    TestStep {
+        name: "otlp",
+        what: "traces, decoded with the classes of opentelemetry-proto, and through a real collector",
+        run: otlp::step,
+    },
     TestStep { name: "fleet", what: "catalogs on moto's S3 server: races and faults", run: fleet::step },
     TestStep { name: "oci", what: "skills in a real OCI registry", run: oci::step },
     TestStep { name: "clients", what: "the six clients of `connect`, against a scripted model", run: clients::step },
