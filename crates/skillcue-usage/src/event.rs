@@ -8,6 +8,8 @@ use skillcue::Mode;
 use skillcue::usage::{UsageEvent, UsageKind};
 use skillcue_base::rfc3339;
 
+use crate::Week;
+
 /// The columns of an event, in the order of [`LedgerEvent::read`].
 pub(crate) const COLUMNS: &str =
     "at, kind, skill, project, session, turn, client, mode, generation, tier, tokens, confidence, item, text";
@@ -99,6 +101,13 @@ impl LedgerEvent {
             text: event.text,
             ..LedgerEvent::new(kind, event.skill)
         })
+    }
+
+    /// Returns the events up to the end of the week of `now`, of events that are sorted by time. Later ones were left by a clock
+    /// that was wrong: whatever adds events up leaves them out, so that they make no row a week up to then, and are not fresh
+    /// for ever.
+    pub(crate) fn up_to_present(events: &[LedgerEvent], now: SystemTime) -> &[LedgerEvent] {
+        &events[..events.partition_point(|event| Week::of(event.at) <= Week::of(now))]
     }
 
     /// Returns the statement that [`insert`](LedgerEvent::insert) takes.

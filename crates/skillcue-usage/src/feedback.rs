@@ -34,7 +34,8 @@ struct WeighedUse {
 
 /// Returns the feedback that events of one project give, by skill. A skill that is shown often and never used loses a
 /// little; one that is searched for and loaded gains. One that was used at all loses nothing. Each event counts less with its
-/// age, half after thirty days. Bodies of skills that never give a sign of use count for nothing.
+/// age, half after thirty days. Bodies of skills that never give a sign of use count for nothing, nor do events after the week
+/// of `now`.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -51,6 +52,7 @@ struct WeighedUse {
 /// assert!(feedback(&events, now + Duration::from_secs(400 * 86_400)).is_empty());
 /// ```
 pub fn feedback(events: &[LedgerEvent], now: SystemTime) -> BTreeMap<String, SkillFeedback> {
+    let events = LedgerEvent::up_to_present(events, now);
     let judged = JudgedEvents::of(events);
     let mut skills: BTreeMap<&str, WeighedUse> = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {

@@ -330,8 +330,9 @@ impl Ledger {
     /// ```
     pub fn uses(&self, query: &LedgerQuery) -> Result<BTreeMap<String, u32>, LedgerError> {
         let mut uses: BTreeMap<String, u32> = BTreeMap::new();
-        for event in self.events_briefly(query)?.into_iter().filter(|event| event.kind.is_use()) {
-            *uses.entry(event.skill).or_default() += 1;
+        let events = self.events_briefly(query)?;
+        for event in LedgerEvent::up_to_present(&events, SystemTime::now()).iter().filter(|event| event.kind.is_use()) {
+            *uses.entry(event.skill.clone()).or_default() += 1;
         }
         Ok(uses)
     }

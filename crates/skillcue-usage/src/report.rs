@@ -111,8 +111,7 @@ impl UsageReport {
         now: SystemTime,
         only: Option<&str>,
     ) -> UsageReport {
-        // A clock that was wrong must not make a row a week up to then.
-        let events = &events[..events.partition_point(|event| Week::of(event.at) <= Week::of(now))];
+        let events = LedgerEvent::up_to_present(events, now);
         let judged = JudgedEvents::of(events);
         let first = events.first().map(|event| Week::of(event.at));
         let week = |event: &LedgerEvent| first.map_or(0, |first| Week::of(event.at).after(first));

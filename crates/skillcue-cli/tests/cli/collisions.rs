@@ -1,5 +1,7 @@
 //! `doctor --collisions`: pairs of skills that compete.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use skillcue::usage::UsageKind;
 use skillcue_usage::{Ledger, LedgerEvent};
@@ -94,6 +96,11 @@ fn uses_make_a_pair_of_texts_that_are_far_apart() {
     assert_eq!((&json["uses"], &json["pairs"][0]["uses"]), (&true.into(), &serde_json::json!([3, 0])), "{json}");
     // Without the ledger, text alone does not make it one.
     ledger.purge().unwrap();
+    let without = sandbox.isolated(&["doctor", "--collisions"]);
+    assert!(!without.stdout.contains("crates ↔ hiking"), "{without}");
+    // Nor do events that a wrong clock has put into the years to come.
+    let later = |event: LedgerEvent| LedgerEvent { at: event.at + Duration::from_hours(60 * 24), ..event };
+    ledger.write(&(0..3).flat_map(pair).map(later).collect::<Vec<_>>()).unwrap();
     let without = sandbox.isolated(&["doctor", "--collisions"]);
     assert!(!without.stdout.contains("crates ↔ hiking"), "{without}");
 }

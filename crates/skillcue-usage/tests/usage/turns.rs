@@ -1,9 +1,12 @@
 //! Verdicts: which event belongs to which, across conversations and programs.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use skillcue::usage::UsageKind::{self, FileRead, Loaded, Missed, Run, Shown};
-use skillcue_usage::{Accuracy, ConfusedPair, KnownSkill, LedgerEvent, MessageCount, UsageGrouping, UsageReport};
+use skillcue_usage::{
+    Accuracy, ConfusedPair, KnownSkill, Ledger, LedgerEvent, LedgerQuery, MessageCount, UsageGrouping, UsageReport,
+    feedback,
+};
 
 use crate::at;
 
@@ -118,6 +121,20 @@ fn a_report_ends_with_the_present_week() {
     assert_eq!((report.events, skills), (3, vec![("a", vec![1, 2])]));
     let of_skill = UsageReport::of_skill("b", &events, &[], &[], at(week + 30));
     assert_eq!((of_skill.events, of_skill.skills.len()), (0, 0));
+}
+
+#[test]
+fn events_of_the_future_are_no_feedback_and_no_uses() {
+    let now = SystemTime::now();
+    let later = now + Duration::from_hours(60 * 24);
+    let named = |at| LedgerEvent { at, tier: Some(2), ..LedgerEvent::new(Shown, "a") };
+    assert!(feedback(&vec![named(now); 12], now).contains_key("a"));
+    assert!(feedback(&vec![named(later); 12], now).is_empty());
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    let loaded = |at| LedgerEvent { at, ..LedgerEvent::new(Loaded, "a") };
+    ledger.write(&[loaded(now), loaded(later)]).unwrap();
+    assert_eq!(ledger.uses(&LedgerQuery::default()).unwrap()["a"], 1);
 }
 
 #[test]

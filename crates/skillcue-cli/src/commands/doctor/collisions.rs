@@ -1,6 +1,7 @@
 //! `--collisions`: pairs of skills that compete, what tells them apart, and what to do.
 
 use std::fmt::Write as _;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use skillcue::collisions::{CollidingPair, CollisionEvidence, CollisionOptions};
@@ -122,7 +123,10 @@ fn confusions(args: &Args, context: &Context) -> Result<(Option<String>, Vec<Con
 fn uses(context: &Context) -> (bool, Vec<ConfusedPair>) {
     let events = || context.host().ok()?.ledger().ok()??.events(&LedgerQuery::default()).ok();
     match events() {
-        Some(events) if !events.is_empty() => (true, UsageReport::of(&events, &[]).findings.confused),
+        Some(events) if !events.is_empty() => {
+            let report = UsageReport::with_messages(&events, &[], &[], SystemTime::now());
+            (true, report.findings.confused)
+        }
         _ => (false, Vec::new()),
     }
 }
