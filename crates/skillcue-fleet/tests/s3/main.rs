@@ -12,15 +12,18 @@ mod server;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proxy::{Fault, FaultyProxy};
 use server::{S3, s3};
 use skillcue::config::CatalogTrust;
 use skillcue_fleet::{
     CatalogSpec, Catalogs, CatalogsOptions, FleetEngine, FleetError, GcOptions, PublishOptions, PullOutcome,
-    SigningKey, Store, gc, inspect, publish,
+    SigningKey, Store, StoreOptions, gc, inspect, publish,
 };
+
+/// A time limit that no request of a test reaches.
+const LONG: Duration = Duration::from_mins(1);
 
 fn write_skill(dir: &Path, name: &str, body: &str) {
     std::fs::create_dir_all(dir.join(name)).unwrap();
@@ -241,6 +244,29 @@ fn faults_on_the_way_of_a_publisher_leave_the_last_good_generation() {
         let body = read(&pulled, "pictures", "SKILL.md").unwrap();
         assert!(String::from_utf8(body).unwrap().contains(&format!("Body {number}.")), "{what}");
     }
+}
+
+/// Over the wire, and at the least: a machine that is busy takes longer, and none may be faster.
+#[test]
+fn a_bandwidth_is_kept_both_ways() {
+    let Some(s3) = s3() else { return };
+    let engine = FleetEngine::default();
+    let path = format!("bandwidth-{}/acme", std::process::id());
+    let key = Arc::new(SigningKey::generate().unwrap());
+    let slow = |url: &str| {
+        let options = StoreOptions { bandwidth: Some("1MB".parse().unwrap()), ..S3::options(url, Some(LONG)) };
+        Store::open(&S3::url(&path), &options).unwrap()
+    };
+    let dir = skills(&["pictures"]);
+    let large: Vec<u8> = (0..3_u64 << 17).flat_map(u64::to_be_bytes).collect();
+    std::fs::write(dir.path().join("pictures/large.bin"), &large).unwrap();
+    // 3.1 MB, of which the bucket lets a second's worth through at once.
+    let started = Instant::now();
+    publish(&engine, &slow(&s3.endpoint), Some(dir.path()), &signed(&key)).unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(2), "sent within {:?}", started.elapsed());
+    let started = Instant::now();
+    inspect(&engine, &slow(&s3.endpoint), &[key.public()], true).unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(2), "received within {:?}", started.elapsed());
 }
 
 /// A file that is written in parts: an upload of which a part is cut, fails or is not answered leaves nothing that a reader sees,
