@@ -34,6 +34,7 @@ mod error;
 mod event;
 mod feedback;
 mod findings;
+mod frozen;
 mod import;
 mod labels;
 mod ledger;

@@ -56,6 +56,7 @@ fn task() {
         "append-too-much" => crate::spool::append_too_much(&dir),
         "append" => crate::spool::append(&dir, &word),
         "read-only" => crate::disk::read_only(&dir, &dir.join("home")),
+        "report-read-only" => crate::disk::report_read_only(&dir),
         other => panic!("{other}"),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use skillcue::Skillcue;
 use skillcue::usage::UsageKind;
-use skillcue_usage::{Ledger, LedgerEvent, LedgerQuery, LedgerSink};
+use skillcue_usage::{Ledger, LedgerBatch, LedgerEvent, LedgerQuery, LedgerSink, MessageCount};
 
 use crate::child;
 
@@ -77,19 +77,83 @@ fn answers_come_where_the_home_is_read_only() {
     skills(dir.path(), &Ledger::new(dir.path().join("unused.db")));
     let home = dir.path().join("home");
     std::fs::create_dir(&home).unwrap();
-    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    mode(&home, 0o555);
+    set_mode(&home, 0o555);
     // The superuser may write everywhere, another user may not: the process drops its rights, and needs what it runs and
     // reads in a directory that it may enter.
-    mode(dir.path(), 0o777);
+    set_mode(dir.path(), 0o777);
     let status = child::start_without_rights("read-only", dir.path()).wait().unwrap();
-    mode(&home, 0o755);
+    set_mode(&home, 0o755);
     assert!(status.success(), "{status}");
     assert_eq!(std::fs::read_to_string(dir.path().join("answered")).unwrap(), "yes");
     assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);
     // A file system on which even the superuser can make nothing.
     std::fs::remove_file(dir.path().join("answered")).unwrap();
     read_only(dir.path(), Path::new("/proc"));
+}
+
+/// Reads ledgers of directories that this process cannot write, and leaves a note that it could.
+pub(crate) fn report_read_only(dir: &Path) {
+    let read = |name: &str| {
+        let ledger = Ledger::new(dir.join(name).join("usage.db"));
+        let query = LedgerQuery::default();
+        let names: Vec<String> = ledger.events(&query).unwrap().into_iter().map(|event| event.skill).collect();
+        assert_eq!(ledger.events_briefly(&query).unwrap().len(), names.len(), "{name}");
+        let state = ledger.state().unwrap().unwrap();
+        assert_eq!(state.events, names.len() as u64, "{name}");
+        assert_eq!(ledger.messages(&query).unwrap().len(), usize::from(name == "spool"), "{name}");
+        assert!(ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "later")]).is_err(), "{name}");
+        assert!(ledger.purge().is_err(), "{name}");
+        (names, state.dropped)
+    };
+    assert_eq!(read("spool"), (vec!["csv".to_owned()], 2));
+    assert_eq!(read("database #1%20?x=1"), (vec!["pdf".to_owned(), "csv".to_owned()], 0));
+    assert_eq!(read("log"), (vec!["pdf".to_owned()], 0));
+    std::fs::write(dir.join("answered"), "yes").unwrap();
+}
+
+#[test]
+fn a_ledger_in_a_read_only_home_is_read_with_its_spool_and_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |seconds: u64| std::time::SystemTime::now() - Duration::from_secs(100 - seconds);
+    let event = |skill: &str, seconds| LedgerEvent { at: at(seconds), ..LedgerEvent::new(UsageKind::Loaded, skill) };
+    let make = |name: &str| {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        Ledger::new(dir.path().join(name).join("usage.db"))
+    };
+    let count = MessageCount { at: at(0), project: "/p".to_owned(), client: "hook".to_owned(), number: 3 };
+    let batch = LedgerBatch { events: vec![event("csv", 2)], messages: vec![count] };
+    let spool = make("spool");
+    spool.write_briefly(&batch).unwrap();
+    spool.count_dropped(2);
+    let database = make("database #1%20?x=1");
+    database.write(&[event("pdf", 1)]).unwrap();
+    database.write_briefly(&[event("csv", 2)][..].into()).unwrap();
+    // Another process has the database open, and its log has the event.
+    let log = make("log");
+    log.record(event("pdf", 1));
+    assert!(log.flush(Duration::from_secs(10)));
+    let files = |name: &str| std::fs::read_dir(dir.path().join(name)).unwrap().count();
+    let before = ["spool", "database #1%20?x=1", "log"].map(files);
+    let all = |dir_mode, file_mode| {
+        for name in ["spool", "database #1%20?x=1", "log"] {
+            let dir = dir.path().join(name);
+            for entry in std::fs::read_dir(&dir).unwrap() {
+                set_mode(&entry.unwrap().path(), file_mode);
+            }
+            set_mode(&dir, dir_mode);
+        }
+    };
+    all(0o555, 0o444);
+    set_mode(dir.path(), 0o777);
+    let status = child::start_without_rights("report-read-only", dir.path()).wait().unwrap();
+    assert_eq!(["spool", "database #1%20?x=1", "log"].map(files), before);
+    all(0o755, 0o644);
+    assert!(status.success(), "{status}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("answered")).unwrap(), "yes");
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 #[test]

@@ -1,0 +1,86 @@
+//! Reading a ledger whose directory cannot be written, as in a home that is read-only: from a copy in memory. The database would
+//! write beside its file even to read it, and events that hooks have left in the spool could not be taken in.
+
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::Access;
+
+use crate::ledger::{DROPPED, Ledger, count, is_missing, taken_of};
+use crate::spool::{self, SpoolText};
+use crate::{LedgerError, schema};
+
+impl Ledger {
+    /// Returns a connection to read, if there is anything: to the file, or to a copy of it where nothing can be written.
+    pub(crate) fn existing(&self, patience: Duration) -> Result<Option<Connection>, LedgerError> {
+        let path = self.path();
+        if is_missing(path) && is_missing(&spool::path_of(path)) {
+            return Ok(None);
+        }
+        if self.is_frozen() { copy(path).map(Some) } else { self.open(patience).map(Some) }
+    }
+
+    /// Returns whether nothing can be written beside the file.
+    pub(crate) fn is_frozen(&self) -> bool {
+        use rustix::io::Errno;
+        let refused = |dir| matches!(rustix::fs::access(dir, Access::WRITE_OK), Err(Errno::ACCESS | Errno::ROFS));
+        self.path().parent().is_some_and(refused)
+    }
+}
+
+/// Returns a database in memory with all that the file and the spool beside it have, in the tables of today.
+fn copy(path: &Path) -> Result<Connection, LedgerError> {
+    let fail = |error| LedgerError::database(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let mut copy = Connection::open_in_memory_with_flags(flags).map_err(fail)?;
+    let version = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_file() => {
+            copy.execute("ATTACH ?1 AS file", [address(path)]).map_err(fail)?;
+            copy.query_row("PRAGMA file.user_version", [], |row| row.get(0)).map_err(fail)?
+        }
+        Ok(_) => return Err(LedgerError::NotAFile { path: path.to_path_buf() }),
+        Err(_) => 0,
+    };
+    if version > schema::latest() {
+        return Err(LedgerError::Newer { path: path.to_path_buf(), version });
+    }
+    let text = SpoolText::peek(&spool::path_of(path));
+    let mut fill = || {
+        let change = copy.transaction()?;
+        let (old, new) = schema::STEPS.split_at(usize::try_from(version).unwrap_or(0));
+        old.iter().try_for_each(|step| change.execute_batch(step))?;
+        for table in tables(&change)? {
+            change.execute_batch(&format!("INSERT INTO main.{table} SELECT * FROM file.{table}"))?;
+        }
+        new.iter().try_for_each(|step| change.execute_batch(step))?;
+        if let Some(text) = &text {
+            text.batch_after(taken_of(&change, &text.name())?).insert(&change)?;
+        }
+        count(&change, DROPPED, spool::lost(path))?;
+        change.commit()
+    };
+    fill().map_err(fail)?;
+    Ok(copy)
+}
+
+/// Returns the names of the tables, which are ours.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT name FROM main.sqlite_master WHERE type = 'table'")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Returns the address at which the database only reads. What is in the log of the file is read if there is one: without it, the
+/// file is taken as it is, and nothing is looked for beside it.
+fn address(path: &Path) -> String {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = Path::new(&log).metadata().is_ok_and(|metadata| metadata.len() > 0);
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        let _ = write!(address, "%{byte:02x}");
+    }
+    address + if has_log { "?mode=ro" } else { "?immutable=1" }
+}
