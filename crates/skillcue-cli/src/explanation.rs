@@ -96,10 +96,13 @@ pub(crate) fn of_skill(
     } else {
         let _ = writeln!(out, "{} does not match. What it would have taken:", paint(style::NAME, &explanation.name));
     }
-    if !explanation.excluded.is_empty() {
-        let words: Vec<String> =
-            explanation.excluded.iter().map(|word| format!("“{}”", text::one_line(word))).collect();
-        let _ = writeln!(out, "   against   its description says that it is not for {}", words.join(", "));
+    let against = [
+        (&explanation.excluded, "its description says that it is not for"),
+        (&explanation.refused, "the message says not to use"),
+    ];
+    for (words, why) in against.into_iter().filter(|(words, _)| !words.is_empty()) {
+        let words: Vec<String> = words.iter().map(|word| format!("“{}”", text::one_line(word))).collect();
+        let _ = writeln!(out, "   against   {why} {}", words.join(", "));
     }
     let mut seen = HashSet::new();
     // A keyword may be the name once more.
@@ -115,7 +118,7 @@ pub(crate) fn of_skill(
         let line = format!("   {:<8}  {}", kind(trigger.kind), text::one_line(&trigger.trigger));
         let _ = writeln!(out, "{}{}", paint(style::DIM, line), note);
     }
-    if explanation.hit.is_none() && explanation.triggers.len() <= 1 {
+    if explanation.hit.is_none() && explanation.triggers.len() <= 1 && explanation.refused.is_empty() {
         let line = match mode {
             Mode::Hybrid | Mode::Semantic => "It has no triggers, and its own words are not like those of the message.",
             Mode::Keyword => "It has no triggers: only its name matches, or `--mode hybrid`.",

@@ -46,6 +46,9 @@ pub struct Explanation {
     /// Words of the message that the skill's description excludes; they speak against it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
+    /// Words of the skill that the message says not to use; they speak against it, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// Every trigger: the name, then those of the manifest in its order.
     pub triggers: Vec<TriggerReport>,
 }
@@ -91,6 +94,7 @@ impl Selector {
             hit: None,
             before: None,
             excluded: Vec::new(),
+            refused: Vec::new(),
             triggers: Vec::new(),
         };
         let Some(id) = position(catalog, name).filter(|id| (*id as usize) < self.index.flags.len()) else {

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use skillcue_catalog::Catalog;
 
+use crate::index::{NONE, TriggerKind};
 use crate::rank::weight;
 use crate::relevance::fusion::MAX_ONE_WORD as NOT_A_MATCH;
+use crate::relevance::message::{is_definition, is_thanks};
 use crate::relevance::refusal::refused;
 use crate::selector::RankedHits;
 use crate::{
@@ -19,6 +21,9 @@ const MIN_DEPTH: usize = 32;
 
 /// With more triggers than this, each counts for less: one that has all words of a language would fire for everything.
 const MAX_FULL_TRIGGERS: f32 = 20.0;
+/// With more languages than this, each counts for less.
+const MAX_FULL_LANGUAGES: f32 = 4.0;
+
 /// From which part of the greatest rarity on a word is telling: about that of a word which one skill in fifty has.
 const TELLING: f32 = 0.5;
 
@@ -109,8 +114,9 @@ impl Selector {
         let beyond = matches.matched - matches.hits.len();
         let mut mentions: HashMap<usize, f32> = HashMap::new();
         let refused = refused(turn.message);
+        let need = MessageNeed { definition: is_definition(turn.message), thanks: is_thanks(turn.message) };
         matches.hits.retain_mut(|hit| {
-            let clear = self.weigh_triggers(hit, catalog, texts, turn.message, &refused);
+            let clear = self.weigh_triggers(hit, catalog, texts, (turn.message, need), &refused);
             if clear > 0.0 {
                 mentions.insert(hit.skill, clear);
             }
@@ -166,7 +172,7 @@ impl Selector {
         hit: &mut Hit,
         catalog: &Catalog,
         texts: &TextIndex,
-        message: &str,
+        (message, need): (&str, MessageNeed),
         refused: &[Range<usize>],
     ) -> f32 {
         if hit.mention == Some(Mention::Sigil) {
@@ -196,9 +202,10 @@ impl Selector {
             let is_name = reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name);
             !(is_mention || is_name && !is_declared())
         });
-        let count = u32::try_from(hit.skill).map_or(0, |skill| self.index.triggers(skill).len());
-        #[expect(clippy::cast_precision_loss, reason = "a count of triggers")]
-        let few = (MAX_FULL_TRIGGERS / count.max(1) as f32).min(1.0);
+        let triggers = u32::try_from(hit.skill).map_or(&[][..], |skill| self.index.triggers(skill));
+        let few = few_of(triggers.len(), MAX_FULL_TRIGGERS);
+        let languages = triggers.iter().filter(|item| self.is_of(**item, TriggerKind::Language)).count();
+        let few_languages = few_of(languages, MAX_FULL_LANGUAGES);
         // One skill in thirty among a thousand may have it.
         let rare = |reason: &Reason| (reason.score / weight(reason.kind) / TELLING).min(1.0);
         let telling = |reason: &Reason| {
@@ -206,11 +213,11 @@ impl Selector {
             let telling = (texts.telling(words).0 / TELLING).min(1.0);
             let certainty = match reason.kind {
                 ReasonKind::Phrase => 0.85 * telling,
-                ReasonKind::Pattern => 0.8 * telling,
-                ReasonKind::Keyword => 0.68 * telling,
-                ReasonKind::Verb => 0.5 * telling,
-                ReasonKind::File => 0.75 * rare(reason),
-                ReasonKind::Language => 0.68 * rare(reason),
+                ReasonKind::Pattern => 0.8 * telling * self.special(triggers, reason),
+                ReasonKind::Keyword => need.asked(0.68 * telling),
+                ReasonKind::Verb => need.asked(0.5 * telling),
+                ReasonKind::File => need.carried(0.75 * rare(reason) * self.special(triggers, reason)),
+                ReasonKind::Language => need.carried(0.68 * rare(reason) * few_languages),
                 ReasonKind::Nearby => NEARBY_SHARE,
                 ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent | ReasonKind::Judge | ReasonKind::Use => {
                     0.0
@@ -224,6 +231,96 @@ impl Selector {
         hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
         clear
     }
+
+    fn is_of(&self, item: u32, kind: TriggerKind) -> bool {
+        item != NONE && self.index.kind(item) == kind
+    }
+
+    /// Returns how special a pattern or a glob is: 1 if it fits a quarter of ordinary messages or files at most, 0 from half of
+    /// them on.
+    fn special(&self, triggers: &[u32], reason: &Reason) -> f32 {
+        let kind = if reason.kind == ReasonKind::Pattern { TriggerKind::Pattern } else { TriggerKind::File };
+        let is_it = |item: &&u32| self.is_of(**item, kind) && self.index.text(**item) == reason.trigger;
+        let Some(&item) = triggers.iter().find(is_it) else { return 1.0 };
+        let text = self.index.text(item);
+        let (fitting, all) = if kind == TriggerKind::Pattern {
+            let Some(pattern) = self.compiled.pattern(item, text) else { return 1.0 };
+            (ORDINARY_MESSAGES.iter().filter(|it| pattern.is_match(it)).count(), ORDINARY_MESSAGES.len())
+        } else {
+            let Some(glob) = self.compiled.glob(item, text) else { return 1.0 };
+            (ORDINARY_FILES.iter().filter(|it| glob.is_match(it)).count(), ORDINARY_FILES.len())
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a few")]
+        let share = fitting as f32 / all as f32;
+        (2.0 - 4.0 * share).clamp(0.0, 1.0)
+    }
+}
+
+/// The need of a message, as far as declared triggers are concerned.
+#[derive(Debug, Clone, Copy)]
+struct MessageNeed {
+    /// Whether it asks for a definition, or says that something works.
+    definition: bool,
+    /// Whether it gives thanks and asks for nothing.
+    thanks: bool,
+}
+
+impl MessageNeed {
+    /// Returns the certainty that a word gives: in a question about it less, as the gate of texts has it.
+    fn asked(self, certainty: f32) -> f32 {
+        if !self.definition {
+            return certainty;
+        }
+        let odds = certainty / (1.0 - certainty).max(f32::MIN_POSITIVE) * QUESTION_ODDS;
+        odds / (1.0 + odds)
+    }
+
+    /// Returns the certainty that a file or a language gives: beside mere thanks it is no body's.
+    fn carried(self, certainty: f32) -> f32 {
+        if self.thanks { certainty.min(NOT_A_MATCH) } else { certainty }
+    }
+}
+
+/// The part of the odds of a declared word that a question leaves.
+const QUESTION_ODDS: f32 = 0.4;
+
+/// Messages of every day: a pattern that fits half of them fits everything.
+const ORDINARY_MESSAGES: [&str; 12] = [
+    "thanks!",
+    "ok, go on",
+    "hello, how are you?",
+    "What is 2+2?",
+    "fix the bug",
+    "tell me a story about a dog",
+    "why did that fail",
+    "Plan a hike for Sunday.",
+    "make it blue",
+    "Wie wird das Wetter morgen?",
+    "no, the other one",
+    "write a letter to my landlord",
+];
+
+/// Files of every day: a glob that fits half of them fits everything.
+const ORDINARY_FILES: [&str; 12] = [
+    "src/main.rs",
+    "app.py",
+    "web/index.html",
+    "report.pdf",
+    "data/sales.csv",
+    "photo.png",
+    "Makefile",
+    "notes.txt",
+    "docs/README.md",
+    "package.json",
+    "slides.pptx",
+    "lib/util.go",
+];
+
+/// Returns the part that each of `count` triggers weighs, of which `most` weigh all.
+fn few_of(count: usize, most: f32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a count of triggers")]
+    let few = most / count.max(1) as f32;
+    few.min(1.0)
 }
 
 /// The share of the lesser evidence that counts beside the greater.

@@ -22,7 +22,7 @@ mod index;
 mod joined;
 mod language;
 mod lookalikes;
-mod message;
+pub(crate) mod message;
 mod negation;
 mod profile;
 mod programming;

@@ -87,6 +87,8 @@ impl Skillcue {
             {
                 let excluded = snapshot.texts().excluded(turn.message(), skill).into_iter();
                 explanation.excluded = excluded.map(str::to_owned).collect();
+                let refused = snapshot.texts().refused(turn.message(), skill).into_iter();
+                explanation.refused = refused.map(str::to_owned).collect();
             }
             explanation.before = hits.iter().position(|hit| hit.name == name);
             explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));

@@ -134,4 +134,6 @@ fn hits_rank_by_the_number_that_is_printed() {
     assert!(why.stdout.contains("against   its description says that it is not for “spreadsheet”\n"), "{why}");
     let why = sandbox.isolated(&["why", "edit the spreadsheet", "xlsx"]);
     assert!(!why.stdout.contains("against"), "{why}");
+    let why = sandbox.isolated(&["why", "keep the photos, don't use a wiki", "wiki"]);
+    assert!(why.stdout.contains("against   the message says not to use “wiki”\n"), "{why}");
 }

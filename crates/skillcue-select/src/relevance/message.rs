@@ -17,6 +17,9 @@ use crate::relevance::words::{key_of, stem};
 /// How many bytes of a message are read, and how many of its terms are weighed.
 pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
 pub(crate) const MAX_TERMS: usize = 128;
+/// The most terms that a message counts as having. One labelled message in a hundred has more: of how certain a message of
+/// thousands is, nothing is known.
+const MAX_COUNT: usize = 64;
 /// Of a request that is longer than this, in bytes, the head and the tail are read.
 const LONG_REQUEST: usize = 600;
 const REQUEST_HEAD: usize = 400;
@@ -77,7 +80,7 @@ pub(crate) struct MessageTerms {
     pub(crate) pair_total: f32,
     /// The rarity of a word that no skill has.
     pub(crate) unit: f32,
-    /// The number of different terms.
+    /// The number of different terms, up to as many as labelled messages have.
     pub(crate) count: usize,
     pub(crate) code_words: Vec<u32>,
     /// The triples of characters, as a set of 16-bit numbers, and how many there are.
@@ -164,9 +167,9 @@ impl MessageTerms {
             total: sum(&|_| true),
             request_total: sum(&|term| term.request),
             verb_total: sum(&|term| term.verb),
-            count: found.len(),
+            count: found.len().min(MAX_COUNT),
             code_words: code_words(head(text, 8 * 1024)),
-            question: is_question(text),
+            question: is_question(text) || is_success(text),
             languages,
             // What is said elsewhere, too, is not refused.
             refused: refused.into_iter().filter(|key| !known.contains_key(key)).collect(),
@@ -179,7 +182,8 @@ impl MessageTerms {
             }
         }
         if found.len() > MAX_TERMS {
-            found.sort_by(|a, b| b.idf.total_cmp(&a.idf));
+            // What is asked for comes before what is carried along.
+            found.sort_by(|a, b| b.request.cmp(&a.request).then(b.idf.total_cmp(&a.idf)));
             found.truncate(MAX_TERMS);
         }
         message.at = vec![NOT_THERE; SLOTS];
@@ -293,7 +297,7 @@ pub(crate) fn triples(text: &str) -> impl Iterator<Item = u16> {
 
 /// Returns the parts of a message that ask for something, without what it carries along: code blocks, addresses, paths,
 /// file names, long quotations; of a long one the head and the tail.
-fn request(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn request(text: &str) -> Vec<Range<usize>> {
     static PAYLOAD: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r#"(?s)```.*?(?:```|$)|https?://[^ \t\r\n]+|[~.]?/?(?:[A-Za-z0-9_.-]+/)+[A-Za-z0-9_.-]*|(?-u:\b)[A-Za-z0-9_-]+\.[a-z]{1,5}(?-u:\b)|["“「][^"”」]+["”」]"#,
@@ -325,12 +329,65 @@ fn request(text: &str) -> Vec<Range<usize>> {
     kept
 }
 
-/// Returns whether a message asks what something is, or for an explanation.
+/// Returns whether a message asks what something is, or for an explanation. A greeting may come first.
 fn is_question(text: &str) -> bool {
     static QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:what(?:'s|’s| +is| +are| +does)|why|who|explain|tell me|difference|is|are|does|quali?|quante?|quanti|che cos.?è|cos['’]è|perché|qué es|cuál|cuánt[ao]s?|por qué|qu['’]est.ce|quel|quelle|pourquoi|was ist|warum|что такое|почему)(?:[^a-zà-ÿа-я]|$))|是什么|什么是|为什么|有什么区别|란 무엇|뭐야|무엇인|설명해|とは何|って何").ok()
+        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:hi|hey|hello|hallo|hola|ok|okay|so|and|please|pls|btw|quick question)(?:[ \t\r\n,.!:;-]+(?:there|all)?)?[ \t\r\n,.!:;-]+)*(?:(?:what(?:'s|’s| +is| +are| +does)|why|who|explain|tell me|(?:can|could|would) you (?:please )?(?:explain|tell me) (?:what|why|who|when|where|the difference)|i wonder (?:what|why|who)|do you know (?:what|why|who|when|where)|how (?:do|does|did)(?: [^ ]+){1,4} work|when (?:was|were|did|is)|difference|is|are|does|quali?|quante?|quanti|che cos.?è|cos['’]è|perché|qu[eé] es|o que é|wat is|co to jest|vad är|hvad er|cuál|cuánt[ao]s?|por qué|qu['’]est.ce|quel|quelle|pourquoi|was ist|warum|что такое|почему)(?:[^a-zà-ÿа-я]|$))|是什么|什么是|为什么|有什么区别|란 무엇|뭐야|무엇인|설명해|とは何|って何").ok()
     });
     QUESTION.as_ref().is_some_and(|question| question.is_match(text))
+}
+
+/// Returns whether a message asks for the definition of one or two words, and for nothing else; or says that something works.
+pub(crate) fn is_definition(text: &str) -> bool {
+    static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:hi|hey|hello|so|and|please)[ ,.!]+)*(?:what(?:'s|’s| is| are)|who is|was ist|was sind|qu['’]est[- ]ce que?|qu[eé] es|o que é|che cos['’]è|wat is)(?: (?:an?|the|ein|eine|une?|una|um|uma|il|lo|la))? [^ ?!.]+(?: [^ ?!.]+)?[ ?!.]*$|^[^ ]{1,24}(?:是什么|란 무엇|とは何)|什么是[^ ]{1,24}$").ok()
+    });
+    DEFINITION.as_ref().is_some_and(|definition| definition.is_match(text)) || is_success(text)
+}
+
+/// Returns whether a message gives thanks for something that works.
+fn is_success(text: &str) -> bool {
+    static SUCCESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:great|nice|perfect|awesome|cool|yes|super)[ ,.!]+)*(?:thanks|thank you|thx|danke|merci|gracias|grazie|great|nice|perfect|awesome)[ ,.!][^?\n]{0,120}(?-u:\b)(?:works|worked|working|fixed|solved|helped|funktioniert|marche|funciona)(?-u:\b)(?:[ ,.!]+(?:now|again|well|great|fine|perfectly|jetzt|maintenant|ahora|thanks|thank you|thx))*[ ,.!]*$").ok()
+    });
+    SUCCESS.as_ref().is_some_and(|success| success.is_match(text))
+}
+
+/// The words of replies that ask for nothing by themselves.
+const REPLIES: &str = include_str!("replies.txt");
+/// How many bytes a reply has at most.
+const MAX_REPLY: usize = 64;
+
+/// Returns whether a message is a reply like "yes, go on", which asks for nothing by itself.
+///
+/// What it is about was said before, and no skill is found by these words.
+pub(crate) fn is_reply(text: &str) -> bool {
+    static WORDS: LazyLock<std::collections::HashSet<&str>> = LazyLock::new(|| REPLIES.split_whitespace().collect());
+    let text = text.trim();
+    let is_part = |char: char| char.is_alphanumeric();
+    text.len() <= MAX_REPLY
+        && text.contains(is_part)
+        && text.to_lowercase().split(|char| !is_part(char)).all(|word| word.is_empty() || WORDS.contains(word))
+}
+
+/// Returns whether a message is a reply that gives thanks or greets.
+pub(crate) fn is_thanks(text: &str) -> bool {
+    const THANKS: [&str; 12] = [
+        "thank",
+        "thx",
+        "danke",
+        "merci",
+        "gracias",
+        "grazie",
+        "obrigad",
+        "hello",
+        "hi",
+        "hallo",
+        "谢谢",
+        "ありがとう",
+    ];
+    let lower = text.trim_start().to_lowercase();
+    is_reply(text) && THANKS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]
@@ -346,11 +403,74 @@ mod tests {
             "Qual è la differenza?",
             "Perché no?",
             "什么是 RAG",
+            "hey, what is docker compose?",
+            "Hi! What is docker compose?",
+            "please explain docker compose",
+            "can you explain what docker compose is?",
+            "could you tell me what a mutex is",
+            "how does docker compose work?",
+            "do you know what RAG is?",
+            "when was woodpecker released?",
+            "que es docker",
+            "wat is docker",
         ] {
             assert!(is_question(question), "{question}");
         }
-        for request in ["Whatever fits", "Whose file is it", "issue an invoice", "Fill in form.pdf", "aresenal", ""] {
+        for request in [
+            "Whatever fits",
+            "Whose file is it",
+            "issue an invoice",
+            "Fill in form.pdf",
+            "aresenal",
+            "",
+            "can you tell me how to fill in a form",
+            "hey, fix the build",
+            "thanks, it works, now add a test",
+            "Great, that worked. Next, merge both files",
+            "how do I merge two PDFs",
+            "please fill in the form",
+        ] {
             assert!(!is_question(request), "{request}");
+        }
+    }
+
+    #[test]
+    fn definitions_and_successes_are_recognised() {
+        for message in
+            ["What is Elastic Beanstalk?", "hey, what's a mutex", "Was ist ein Mutex?", "什么是RAG", "RAG是什么"]
+        {
+            assert!(is_definition(message), "{message}");
+        }
+        for message in ["thanks, the docker compose file works now!", "great, the restic backup works now, thank you"] {
+            assert!(is_definition(message) && is_success(message), "{message}");
+        }
+        for message in [
+            "What is wrong with my docker compose file?",
+            "is there a parrot?",
+            "why does docker fail",
+            "thanks, it works, now add a test",
+            "Great, that worked. Next, merge both files",
+        ] {
+            assert!(!is_definition(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn replies_are_recognised() {
+        for reply in [
+            "yes",
+            "Yes, please!",
+            "OK, go ahead.",
+            "looks good to me",
+            "weiter",
+            "Ja, mach weiter",
+            "好的",
+            "sí, gracias",
+        ] {
+            assert!(is_reply(reply), "{reply}");
+        }
+        for request in ["yes, merge them", "run the tests", "next.js", "", "?!", "hello-extended"] {
+            assert!(!is_reply(request), "{request}");
         }
     }
 

@@ -9,6 +9,7 @@ use crate::relevance::glossary::translated;
 use crate::relevance::index::TextIndex;
 use crate::relevance::language::FunctionWords;
 use crate::relevance::lookalikes::LookalikeScratch;
+use crate::relevance::message::request;
 use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{LISTS, key_of};
@@ -53,9 +54,15 @@ impl TextQuery {
         let terms = distinct(head(message, MAX_MESSAGE), refused, half, tokenizer);
         let mut query = TextQuery { terms: terms.clone(), message: terms };
         if query.terms.len() > MAX_TERMS {
-            let worth = |term: &Term| term.weight * rarity(index, term.key).unwrap_or(0.0);
-            let mut worths: Vec<(f32, Term)> = query.terms.drain(..).map(|term| (worth(&term), term)).collect();
-            worths.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.stem.cmp(&b.1.stem)));
+            // What is asked for comes before what is carried along.
+            let asked = request(head(message, MAX_MESSAGE));
+            let worth = |term: &Term| {
+                let is_asked = asked.iter().any(|range| range.contains(&term.span.start));
+                (is_asked, term.weight * rarity(index, term.key).unwrap_or(0.0))
+            };
+            let mut worths: Vec<((bool, f32), Term)> = query.terms.drain(..).map(|term| (worth(&term), term)).collect();
+            let order = |a: (bool, f32), b: (bool, f32)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1));
+            worths.sort_by(|a, b| order(a.0, b.0).then_with(|| a.1.stem.cmp(&b.1.stem)));
             query.terms.extend(worths.into_iter().take(MAX_TERMS).map(|(_, term)| term));
         }
         query.guess(index, scratch);

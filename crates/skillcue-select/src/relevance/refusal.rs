@@ -15,17 +15,44 @@ const MAX_CHARACTERS: usize = 10;
 const OPEN: &[&str] = &[
     "do not use",
     "do not want",
+    "do not want to use",
     "do not need",
+    "do not need to use",
     "don't use",
     "don't want",
+    "don't want to use",
     "don't need",
+    "don't need to use",
     "dont use",
     "dont want",
+    "dont want to use",
     "never use",
+    "stop using",
+    "avoid using",
+    "rather not use",
+    "prefer not to use",
+    "anything but",
+    "anything except",
+    "anything other than",
     "instead of",
     "rather than",
     "without using",
     "nicht verwenden",
+    "verwende kein",
+    "verwende keine",
+    "verwende keinen",
+    "nutze kein",
+    "nutze keine",
+    "nutze keinen",
+    "benutze kein",
+    "benutze keine",
+    "benutze keinen",
+    "nimm kein",
+    "nimm keine",
+    "nimm keinen",
+    "möchte kein",
+    "möchte keine",
+    "möchte keinen",
     "statt",
     "anstatt",
     "anstelle von",
@@ -33,6 +60,9 @@ const OPEN: &[&str] = &[
     "au lieu de",
     "sans utiliser",
     "n'utilise pas",
+    "n'utilisez pas",
+    "ne veux pas",
+    "ne veux pas utiliser",
     "en lugar de",
     "en vez de",
     "sin usar",
@@ -50,7 +80,17 @@ const OPEN: &[&str] = &[
 ];
 /// Beginnings of a refusal if it ends with one of [`ENDINGS`].
 const POLITE: &[&str] =
-    &["no", "not", "kein", "keine", "keinen", "pas de", "nada de", "niente", "nessun", "geen", "sem"];
+    &["no", "not", "avoid", "kein", "keine", "keinen", "pas de", "nada de", "niente", "nessun", "geen", "sem"];
+/// Words in front of these beginnings that are no clause of their own.
+const COURTESIES: &[&str] = &["please", "but", "and", "bitte"];
+/// Words in front of these beginnings if one of [`ENDINGS`] follows: "deploy with no downtime" is a task.
+const WITH: &[&str] = &["with", "mit", "avec", "con", "com"];
+/// "Without" in front of a name, which is written with a capital letter: "without downtime" is a task.
+const WITHOUT: &[&str] = &["without", "sans", "sin", "senza", "sem", "zonder"];
+/// "Without" where every noun has a capital letter: in front of "PDF".
+const WITHOUT_CAPITALS: &[&str] = &["ohne"];
+/// Words behind one that is refused at the beginning: "please no tables in the report".
+const PLACES: &[&str] = &["in", "on", "at", "for"];
 const ENDINGS: &[&str] = &[
     "please",
     "thanks",
@@ -81,12 +121,28 @@ const ARTICLES: &[&str] = &[
 /// Words that end what is refused.
 const JOINTS: &[&str] = &[
     "and", "or", "for", "to", "in", "on", "at", "when", "if", "because", "as", "since", "so", "that", "this", "it",
-    "i", "you", "we", "und", "oder", "für", "et", "ou", "pour", "y", "o", "para", "e", "per",
+    "i", "you", "we", "with", "by", "from", "then", "use", "using", "take", "make", "do", "go", "try", "write", "run",
+    "put", "und", "oder", "für", "mit", "nimm", "nutze", "verwende", "benutze", "et", "ou", "pour", "avec", "utilise",
+    "prends", "y", "o", "para", "con", "usa", "e", "per",
 ];
 /// Refusals in front of their object, in scripts without blanks.
-const OPEN_CJK: &[&str] = &["不要使用", "不要用", "别用", "別用", "不使用", "而不是"];
+const OPEN_CJK: &[&str] = &["不要使用", "不要用", "不想用", "别用", "別用", "不使用", "而不是"];
 /// Refusals behind their object.
-const BEHIND: &[&str] = &["ではなく", "じゃなくて", "を使わず", " 말고", " 대신"];
+const BEHIND: &[&str] = &[
+    "ではなく",
+    "じゃなくて",
+    "を使わず",
+    "を使わないで",
+    "は使わないで",
+    " 말고",
+    " 쓰지 말고",
+    "를 쓰지 말고",
+    "을 쓰지 말고",
+    " 사용하지 말고",
+    " 대신",
+];
+/// "Without" behind its object, if that is a name in Latin letters.
+const WITHOUT_BEHIND: &[&str] = &["なしで", " 없이"];
 
 /// A word of a message.
 struct RefusalWord<'a> {
@@ -98,27 +154,48 @@ struct RefusalWord<'a> {
 
 /// Returns the parts of a message that name something which is not to be used.
 pub(crate) fn refused(text: &str) -> Vec<Range<usize>> {
-    let lower = text.to_lowercase();
-    if lower.len() != text.len() {
-        // Some capital letters have other sizes: the ranges would not fit.
-        return Vec::new();
-    }
+    let lower = lowered(text);
     let words = words(&lower);
     let mut refused = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        let found = object(&words, at);
-        at = found.as_ref().map_or(at + 1, |object| object.end);
+        let found = object(&words, at).or_else(|| name_behind(text, &words, at));
+        at = found.as_ref().map_or(at + 1, |object| object.end.max(at + 1));
         refused.extend(found.filter(|object| !object.is_empty()).map(|object| span(&words, &object)));
     }
-    for cue in OPEN_CJK {
-        refused.extend(lower.match_indices(cue).map(|(at, cue)| run(&lower, at + cue.len())));
-    }
-    for cue in BEHIND {
-        refused.extend(lower.match_indices(cue).map(|(at, _)| run_before(&lower, at)));
-    }
+    refused.extend(longest(&lower, OPEN_CJK).into_iter().map(|cue| run(&lower, cue.end)));
+    refused.extend(longest(&lower, BEHIND).into_iter().map(|cue| run_before(&lower, cue.start)));
+    let is_name = |range: &Range<usize>| text[range.clone()].starts_with(|char: char| char.is_ascii_uppercase());
+    let without = longest(&lower, WITHOUT_BEHIND).into_iter().map(|cue| run_before(&lower, cue.start));
+    refused.extend(without.filter(is_name));
     refused.retain(|range| !range.is_empty());
     refused
+}
+
+/// Returns where cues are in a text, without those that are part of longer ones.
+fn longest(text: &str, cues: &[&str]) -> Vec<Range<usize>> {
+    let places = |cue: &&str| text.match_indices(*cue).map(|(at, cue)| at..at + cue.len()).collect::<Vec<_>>();
+    let all: Vec<Range<usize>> = cues.iter().flat_map(places).collect();
+    let is_part =
+        |one: &Range<usize>| all.iter().any(|other| other != one && other.start <= one.start && one.end <= other.end);
+    all.iter().filter(|one| !is_part(one)).cloned().collect()
+}
+
+/// Returns a text in lower case, in which every letter is where it was: a few capital letters have other sizes, and stay.
+fn lowered(text: &str) -> String {
+    let letter = |char: char| {
+        let mut lower = char.to_lowercase();
+        lower.next().filter(|it| it.len_utf8() == char.len_utf8() && lower.next().is_none()).unwrap_or(char)
+    };
+    text.chars().map(letter).collect()
+}
+
+/// Returns the name behind a "without".
+fn name_behind(text: &str, words: &[RefusalWord<'_>], at: usize) -> Option<Range<usize>> {
+    let (all, next) = (WITHOUT_CAPITALS.contains(&words[at].text), words.get(at + 1)?);
+    let letters = text[next.span.clone()].chars().filter(|char| char.is_uppercase()).take(2).count();
+    let is_one = !next.apart && (all || WITHOUT.contains(&words[at].text)) && letters > usize::from(all);
+    is_one.then_some(at + 1..at + 2)
 }
 
 fn span(words: &[RefusalWord<'_>], object: &Range<usize>) -> Range<usize> {
@@ -131,26 +208,39 @@ fn object(words: &[RefusalWord<'_>], at: usize) -> Option<Range<usize>> {
         return Some(take(words, at + count));
     }
     let count = cue(words, at, POLITE)?;
+    let before = at.checked_sub(1).map(|before| words[before].text);
     // "Not" and "no" inside a clause belong to what is said.
-    if at > 0 && !words[at].apart && !matches!(words[at - 1].text, "please" | "but" | "and" | "bitte") {
+    let is_apart = words[at].apart || before.is_some_and(|word| COURTESIES.contains(&word));
+    if !is_apart && !before.is_some_and(|word| WITH.contains(&word)) {
         return None;
     }
     let object = take(words, at + count);
     let next = words.get(object.end);
     let is_closed = next.is_some_and(|next| ENDINGS.contains(&next.text));
     // "As a table, not PDF": the end of the message closes it, too.
-    let is_last = at > 0 && next.is_none();
-    (!object.is_empty() && (is_closed || is_last)).then_some(object)
+    let is_last = is_apart && at > 0 && next.is_none();
+    // "No tables, …", "please no tables in the report".
+    let is_asked = before == Some("please");
+    let closes = |next: &RefusalWord<'_>| next.apart || is_asked && PLACES.contains(&next.text);
+    let is_begun = words[at].apart || is_asked || before == Some("but");
+    let is_one = is_begun && object.len() == 1 && next.is_some_and(closes);
+    (!object.is_empty() && (is_closed || is_last || is_one)).then_some(object)
 }
 
 /// Returns how many words the longest of some cues takes at a place.
 fn cue(words: &[RefusalWord<'_>], at: usize, cues: &[&str]) -> Option<usize> {
     let begins = |cue: &&&str| {
         let mut own = words[at..].iter().enumerate();
-        cue.split(' ')
-            .all(|part| own.next().is_some_and(|(number, word)| word.text == part && (number == 0 || !word.apart)))
+        cue.split(' ').all(|part| {
+            own.next().is_some_and(|(number, word)| is_written(word.text, part) && (number == 0 || !word.apart))
+        })
     };
     cues.iter().filter(begins).map(|cue| cue.split(' ').count()).max()
+}
+
+/// Returns whether a word is written like this, with either apostrophe.
+fn is_written(word: &str, like: &str) -> bool {
+    word.chars().map(|char| if char == '’' { '\'' } else { char }).eq(like.chars())
 }
 
 /// Returns the words from a place on that are the object of a refusal: up to the end of the clause.
@@ -230,6 +320,27 @@ mod tests {
             ("用表格而不是图表", "图表"),
             ("PDFではなくExcelで", "PDF"),
             ("PDF 말고 엑셀로", "PDF"),
+            ("I don't want to use redux for the react state", "redux"),
+            ("don’t use redux, manage the react state some other way", "redux"),
+            ("n’utilise pas Redux", "Redux"),
+            ("No Redux, react state management", "Redux"),
+            ("no redux. react state", "redux"),
+            ("Please, no redux in react state management!", "redux"),
+            ("use react state management with no redux please", "redux"),
+            ("please avoid Redux", "Redux"),
+            ("I'd rather not use redux here", "redux here"),
+            ("any store, anything except redux", "redux"),
+            ("Set up payments without Stripe", "Stripe"),
+            ("dont use redux use zustand", "redux"),
+            ("rather than Slack use email", "Slack"),
+            ("instead of redux use zustand", "redux"),
+            ("Verwende kein Redux", "Redux"),
+            ("Ein Bericht ohne PDF", "PDF"),
+            ("je ne veux pas utiliser Redux", "Redux"),
+            ("Reduxを使わないで", "Redux"),
+            ("Reduxなしで状態を管理", "Redux"),
+            ("不想用Redux", "Redux"),
+            ("İ don't use PDF", "PDF"),
         ] {
             assert_eq!(of(message), [means], "{message}");
         }
@@ -247,7 +358,13 @@ mod tests {
             "no",
             "",
             "I have no idea how to merge PDFs",
-            "İ don't use PDF",
+            "Deploy with no downtime",
+            "Kompiliere ohne Warnungen",
+            "I don't want to lose data",
+            "I have a solution and no problem. Help.",
+            "先不要改简历",
+            "No module named numpy",
+            "エラーなしで",
         ] {
             assert_eq!(of(message), [""; 0], "{message}");
         }

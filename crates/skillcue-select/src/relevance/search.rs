@@ -11,7 +11,7 @@ use crate::relevance::fusion::{
 };
 use crate::relevance::index::TextIndex;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::message::{MAX_MESSAGE, MessageTerms, Rarities};
+use crate::relevance::message::{MAX_MESSAGE, MessageTerms, Rarities, is_reply};
 use crate::relevance::query::{HALF, Term, TextQuery};
 use crate::relevance::ranking::{EvidencePart, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
 use crate::relevance::refusal::refused;
@@ -96,7 +96,7 @@ impl TextIndex {
 
     /// Like [`search`](TextIndex::search), with more that is known about skills.
     pub fn search_with(&self, message: &str, limit: usize, context: &SearchContext<'_>) -> Ranking {
-        if self.is_empty() || limit == 0 {
+        if self.is_empty() || limit == 0 || is_reply(message) {
             return Ranking::default();
         }
         let mut scratch = SCRATCH.take().unwrap_or_default();
@@ -135,6 +135,24 @@ impl TextIndex {
         let (own, not) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let excluded = query.message.iter().filter(|term| has(not, term.key) && !has(own, term.key));
         excluded.filter_map(|term| message.get(term.span.clone())).collect()
+    }
+
+    /// Returns the words of the name or the description of a skill that a message says not to use, as in "no PDF please".
+    pub fn refused<'m>(&self, message: &'m str, skill: usize) -> Vec<&'m str> {
+        let is_it = |other: &u32| usize::try_from(*other).is_ok_and(|other| other == skill);
+        let Some(document) = self.skills.iter().position(is_it) else { return Vec::new() };
+        let (message, profile) = (head(message, MAX_MESSAGE), self.profiles.get(document));
+        let ranges = refused(message);
+        let own =
+            || profile.front().iter().take_while(|number| **number != EXCLUDED).map(|number| sequence::key(*number).0);
+        let mut words = Vec::new();
+        Tokenizer::default().each(message, &mut |token| {
+            let is_refused = ranges.iter().any(|range| range.contains(&token.span.start));
+            if is_refused && !token.compound && own().any(|key| key == sequence::key(sequence::number(&token)).0) {
+                words.extend(message.get(token.span));
+            }
+        });
+        words
     }
 
     fn skill(&self, document: usize) -> usize {

@@ -108,3 +108,72 @@ fn refused_means_are_not_selected() {
     assert_eq!(ask("move the project to pnpm instead of npm").0, "npm-to-pnpm", "its name has what is wanted, too");
     assert_eq!(ask("$pdf but don't use pdf").0, "pdf", "a sigil decides");
 }
+
+/// Triggers that fit everything say nothing: a pattern of ordinary messages, a glob of ordinary files, a list of languages.
+#[test]
+fn triggers_that_fit_everything_show_no_body() {
+    let greedy = json!({
+        "description": "Sings.",
+        "triggers": {
+            "patterns": ["[aeiou]", r"\w+\s*\w*", ".*"],
+            "files": ["*", "**/*", "*.*"],
+            "languages": ["rust", "python", "go", "c", "java", "ruby", "php", "swift", "kotlin"],
+        },
+    });
+    let honest = json!({
+        "description": "Fills in forms.",
+        "triggers": { "patterns": [r"\bacro ?forms?\b"], "files": ["*.pdf"] },
+    });
+    let world = World::new(&[("greedy", greedy), ("honest", honest)]);
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let shown = |message: &str, file: Option<&str>, language: Option<&str>| -> Vec<String> {
+        let turn = Turn::new(message).files(file).languages(language);
+        let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+        let hits = world.selector.select_with(&world.catalog, &texts, &turn, &options).hits;
+        let bodies = hits.into_iter().filter(|hit| hit.grade(Mode::Hybrid, &Thresholds::default()) == Grade::Body);
+        bodies.map(|hit| hit.name).collect()
+    };
+    for message in ["thanks!", "merge these two files", "what a nice day"] {
+        assert_eq!(shown(message, None, None), [""; 0], "{message}");
+        assert_eq!(shown(message, Some("main.rs"), Some("rust")), [""; 0], "{message}");
+    }
+    assert_eq!(shown("fill in the acroform", None, None), ["honest"]);
+    assert_eq!(shown("sum this up", Some("a.pdf"), None), ["honest"]);
+    assert_eq!(shown("thanks!", Some("a.pdf"), None), [""; 0], "a reply asks for nothing");
+}
+
+/// A question about a word, or thanks for it, is no request for the skill that declares it.
+#[test]
+fn questions_and_thanks_show_no_declared_skill() {
+    let pdf = json!({ "description": "Fills in forms.", "triggers": { "keywords": ["pdf"] } });
+    let world = World::new(&[("forms", pdf), ("hiking", json!({ "description": "Plans hikes." }))]);
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let grade = |message: &str| {
+        let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+        let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(message), &options).hits;
+        hits.first().map(|hit| hit.grade(Mode::Hybrid, &Thresholds::default()))
+    };
+    assert_eq!(grade("open the pdf"), Some(Grade::Body));
+    assert_eq!(grade("what is a pdf?"), Some(Grade::Name));
+    assert_eq!(grade("thanks, the pdf works now!"), Some(Grade::Name));
+}
+
+/// The request decides, however long the text that it carries along.
+#[test]
+fn a_pasted_log_does_not_outweigh_the_request() {
+    let about = |text: &str| json!({ "description": text });
+    let mut skills = vec![
+        ("cover-letter", about("Writes a cover letter for a job. Use for applications.")),
+        ("log-reader", about("Reads logs of workers that refused a connection to a host.")),
+    ];
+    let names: Vec<String> = (0..40).map(|at| format!("filler-{at}")).collect();
+    skills.extend(names.iter().map(|name| (name.as_str(), about("Grows tomatoes on balconies."))));
+    let world = World::new(&skills);
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let lines = (0..2000).map(|at| format!("worker-{at} connection refused to host-{at} x{at:x}\n"));
+    let log = lines.collect::<Vec<_>>().concat();
+    let message = format!("Write a cover letter for this job\n```\n{log}```");
+    let options = SelectOptions { limit: 3, mode: Mode::Hybrid };
+    let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(&message), &options).hits;
+    assert_eq!(hits[0].name, "cover-letter", "{hits:?}");
+}
