@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use skillcue::disclose::UseCounts;
 use skillcue::select::SkillFeedback;
-use skillcue_base::replace_file;
+use skillcue::usage::remove_kept_uses;
+use skillcue_base::{ErrorInfo as _, os_message, replace_file};
 use skillcue_usage::{Ledger, LedgerLimits, LedgerQuery, LedgerSink, feedback};
 
 use crate::error::HostError;
@@ -119,6 +120,43 @@ impl Host {
         let keeps_text = self.settings()?.usage.text.unwrap_or(false);
         let sink = |ledger| LedgerSink::new(ledger, client, self.project_name()).keep_text(keeps_text);
         Ok(self.ledger()?.map(sink))
+    }
+
+    /// Removes everything that was recorded: the events in the ledger, and the counts of uses that lists of any project are
+    /// ordered by, in the cache. Returns the number of events.
+    ///
+    /// ```
+    /// use skillcue_host::{Environment, Host, HostOverrides};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// let environment = Environment::new(None, vec![("HOME".into(), home.path().into())])?;
+    /// let cache = environment.cache_home.clone().unwrap().join("skillcue");
+    /// std::fs::create_dir_all(&cache)?;
+    /// std::fs::write(cache.join("uses-0123456789abcdef"), "[]")?;
+    /// let host = Host::open(environment, HostOverrides::default());
+    /// assert_eq!(host.purge_ledger()?, 0);
+    /// assert_eq!(cache.read_dir()?.count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn purge_ledger(&self) -> Result<u64, HostError> {
+        // The ledger first: what is counted from then on has nothing of it.
+        let removed = self.ledger()?.map_or(Ok(0), |ledger| ledger.purge()).map_err(|error| {
+            let failure = HostError::failure(error.code(), error.to_string());
+            match error.hint() {
+                Some(hint) => failure.help(hint),
+                None => failure,
+            }
+        })?;
+        // Where it usually is, too: with `--no-cache`, the settings have none.
+        let usual = self.environment().cache_home.as_ref().map(|dir| dir.join("skillcue/index"));
+        let own = self.settings()?.cache.clone().filter(|own| usual.as_ref() != Some(own));
+        for index in usual.into_iter().chain(own) {
+            remove_kept_uses(&index).map_err(|error| {
+                let message = format!("counts of uses cannot be removed from the cache: {}", os_message(&error));
+                HostError::failure("usage_failed", message).help("remove the files `uses-*` beside its `index`")
+            })?;
+        }
+        Ok(removed)
     }
 
     /// Returns the directory of the project, as the ledger has it.

@@ -32,6 +32,15 @@ pub enum LedgerError {
         /// Its version.
         version: i64,
     },
+    /// An earlier version made it, and it is too large to be brought up to date while an answer waits.
+    #[error("the ledger in {} is still in the form of an earlier version (version {version})", shown_path(path))]
+    #[info(code = "usage_older", hint = "the next process that writes to it or reports brings it up to date")]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+    },
     /// It is a link, a directory, a pipe.
     #[error("{} is no regular file", shown_path(path))]
     #[info(code = "usage_damaged", hint = "links are not followed here; put the file itself there")]

@@ -13,6 +13,9 @@ use crate::Week;
 /// The columns of an event, in the order of [`LedgerEvent::read`].
 pub(crate) const COLUMNS: &str =
     "at, kind, skill, project, session, turn, client, mode, generation, tier, tokens, confidence, item, text";
+/// Like [`COLUMNS`], without those that no answer depends on.
+pub(crate) const ANSWER_COLUMNS: &str =
+    "at, kind, skill, project, session, turn, client, '', '', tier, NULL, NULL, NULL, NULL";
 
 /// An event with when, where and by which program it happened.
 ///

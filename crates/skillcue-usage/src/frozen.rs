@@ -31,6 +31,23 @@ impl Ledger {
     }
 }
 
+/// Opens a file beside which nothing can be written, for an answer: it is read where it is. One of an earlier version is an
+/// error: it cannot be brought up to date, and a copy takes longer than an answer.
+pub(crate) fn open(path: &Path) -> Result<Connection, LedgerError> {
+    let fail = |error| LedgerError::database(path, &error);
+    if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(LedgerError::NotAFile { path: path.to_path_buf() });
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let file = Connection::open_with_flags(address(path), flags).map_err(fail)?;
+    let version: i64 = file.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(fail)?;
+    match version {
+        version if version > schema::latest() => Err(LedgerError::Newer { path: path.to_path_buf(), version }),
+        version if version < schema::latest() => Err(LedgerError::Older { path: path.to_path_buf(), version }),
+        _ => Ok(file),
+    }
+}
+
 /// Returns a database in memory with all that the file and the spool beside it have, in the tables of today.
 fn copy(path: &Path) -> Result<Connection, LedgerError> {
     let fail = |error| LedgerError::database(path, &error);

@@ -1,26 +1,24 @@
 //! [`Ledger`]: the file of events, written by many processes, read by one at a time or many.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params_from_iter};
 use skillcue_sqlite::patiently;
 
+use crate::answer::BRIEF;
 use crate::batch::DAY_MILLIS;
-use crate::event::{COLUMNS, millis};
+use crate::event::{ANSWER_COLUMNS, COLUMNS, millis};
 use crate::queue::{EventDraft, EventQueue, Queued};
 use crate::schema::{self, PATIENT};
-use crate::spool::{self, LockedSpool, MAX_SPOOL, SpoolText};
+use crate::spool::{self, LockedSpool, MAX_SPOOL};
 use crate::{LedgerBatch, LedgerError, LedgerEvent, LedgerLimits, MessageCount};
 
 /// The name of the counter of events that were lost.
 pub(crate) const DROPPED: &str = "dropped";
-
-/// The longest that [`Ledger::write_briefly`] waits for other processes.
-const BRIEF: Duration = Duration::from_millis(40);
 
 /// The beginning of the name of the counter with the bytes of a spool that were taken in.
 const SPOOL: &str = "spool:";
@@ -73,26 +71,46 @@ pub struct LedgerState {
 
 impl LedgerQuery {
     /// Calls a function with each event of a database that the query asks for, oldest first.
-    fn read(&self, connection: &Connection, mut take: impl FnMut(LedgerEvent)) -> rusqlite::Result<()> {
-        let mut sql = format!("SELECT {COLUMNS} FROM events WHERE at >= ?1");
-        let mut values = vec![rusqlite::types::Value::from(self.since.map_or(0, millis))];
+    fn read(&self, connection: &Connection, take: impl FnMut(LedgerEvent)) -> rusqlite::Result<()> {
+        let (condition, values) = self.condition();
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY at, id");
+        each_row(connection, &sql, &values, take)
+    }
+
+    /// Calls a function with each of the newest events of a database that the query asks for, so many at most, newest first.
+    pub(crate) fn read_newest(
+        &self,
+        connection: &Connection,
+        most: usize,
+        take: impl FnMut(LedgerEvent),
+    ) -> rusqlite::Result<()> {
+        let (sql, values) = self.newest(most);
+        each_row(connection, &sql, &values, take)
+    }
+
+    /// Returns the SQL of [`read_newest`](LedgerQuery::read_newest), and its values.
+    pub(crate) fn newest(&self, most: usize) -> (String, Vec<Value>) {
+        let (condition, values) = self.condition();
+        let sql =
+            format!("SELECT {ANSWER_COLUMNS} FROM events WHERE {condition} ORDER BY at DESC, id DESC LIMIT {most}");
+        (sql, values)
+    }
+
+    /// Returns the condition in SQL, and its values.
+    fn condition(&self) -> (String, Vec<Value>) {
+        let mut sql = "at >= ?1".to_owned();
+        let mut values = vec![Value::from(self.since.map_or(0, millis))];
         for (column, value) in [("skill", &self.skill), ("project", &self.project)] {
             if let Some(value) = value {
                 values.push(value.clone().into());
                 let _ = write!(sql, " AND {column} = ?{}", values.len());
             }
         }
-        sql.push_str(" ORDER BY at, id");
-        let mut statement = connection.prepare(&sql)?;
-        let mut rows = statement.query(params_from_iter(&values))?;
-        while let Some(row) = rows.next()? {
-            LedgerEvent::read(row)?.into_iter().for_each(&mut take);
-        }
-        Ok(())
+        (sql, values)
     }
 
     /// Returns whether the query asks for an event that is not in the database yet.
-    fn asks_for(&self, event: &LedgerEvent) -> bool {
+    pub(crate) fn asks_for(&self, event: &LedgerEvent) -> bool {
         self.since.is_none_or(|since| event.at >= since)
             && self.skill.as_ref().is_none_or(|skill| event.skill == *skill)
             && self.project.as_ref().is_none_or(|project| event.project == *project)
@@ -207,11 +225,6 @@ impl Ledger {
         Ok(connection)
     }
 
-    /// Opens the file for an answer that waits for it. The spool stays as it is: taking it in is a write.
-    fn open_to_answer(&self) -> Result<Connection, LedgerError> {
-        schema::open(&self.path, BRIEF)
-    }
-
     /// Takes in what is in the spool, once: the transaction notes how much of it, by its name, in case that this process
     /// ends before it has removed it. Takes in the number of events that short processes have lost, too.
     fn take_in(&self, connection: &mut Connection, patience: Duration) -> Result<(), LedgerError> {
@@ -264,72 +277,11 @@ impl Ledger {
         patiently(patience, insert).map_err(|error| LedgerError::database(&self.path, &error))
     }
 
-    /// Returns the events that a query asks for, oldest first, for an answer that waits for them: other processes are waited
-    /// for a moment only, and nothing is written. Events in the spool are read where they are.
-    ///
-    /// ```
-    /// use skillcue::usage::UsageKind;
-    /// use skillcue_usage::{Ledger, LedgerBatch, LedgerEvent, LedgerQuery};
-    ///
-    /// # let dir = tempfile::tempdir()?;
-    /// let ledger = Ledger::new(dir.path().join("usage.db"));
-    /// ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "pdf")])?;
-    /// ledger.write_briefly(&LedgerBatch { events: vec![LedgerEvent::new(UsageKind::Loaded, "csv")], ..LedgerBatch::default() })?;
-    /// let names = ledger.events_briefly(&LedgerQuery::default())?.into_iter().map(|event| event.skill);
-    /// assert_eq!(names.collect::<Vec<_>>(), ["pdf", "csv"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn events_briefly(&self, query: &LedgerQuery) -> Result<Vec<LedgerEvent>, LedgerError> {
-        if self.is_frozen() {
-            return self.events(query);
-        }
-        // Before the database: what is taken in between the two is known by its name, and not counted twice.
-        let spooled = SpoolText::peek(&spool::path_of(&self.path));
-        let mut events = Vec::new();
-        let mut taken = 0;
-        if !is_missing(&self.path) {
-            let connection = self.open_to_answer()?;
-            let mut read = || {
-                let change = connection.unchecked_transaction()?;
-                taken = spooled.as_ref().map_or(Ok(0), |text| taken_of(&change, &text.name()))?;
-                query.read(&change, |event| events.push(event))
-            };
-            read().map_err(|error| LedgerError::database(&self.path, &error))?;
-        }
-        if let Some(text) = spooled {
-            events.extend(text.batch_after(taken).events.into_iter().filter(|event| query.asks_for(event)));
-            events.sort_by_key(|event| event.at);
-        }
-        Ok(events)
-    }
-
     /// Returns the events that a query asks for, oldest first.
     pub fn events(&self, query: &LedgerQuery) -> Result<Vec<LedgerEvent>, LedgerError> {
         let mut events = Vec::new();
         self.each(query, |event| events.push(event))?;
         Ok(events)
-    }
-
-    /// Returns how often skills were used, by name. Does not wait for a file that another process writes: an answer may depend
-    /// on it.
-    ///
-    /// ```
-    /// use skillcue::usage::UsageKind;
-    /// use skillcue_usage::{Ledger, LedgerEvent, LedgerQuery};
-    ///
-    /// # let dir = tempfile::tempdir()?;
-    /// let ledger = Ledger::new(dir.path().join("usage.db"));
-    /// ledger.write(&[LedgerEvent::new(UsageKind::Loaded, "pdf"), LedgerEvent::new(UsageKind::Shown, "csv")])?;
-    /// assert_eq!(ledger.uses(&LedgerQuery::default())?.into_iter().collect::<Vec<_>>(), [("pdf".to_owned(), 1)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn uses(&self, query: &LedgerQuery) -> Result<BTreeMap<String, u32>, LedgerError> {
-        let mut uses: BTreeMap<String, u32> = BTreeMap::new();
-        let events = self.events_briefly(query)?;
-        for event in LedgerEvent::up_to_present(&events, SystemTime::now()).iter().filter(|event| event.kind.is_use()) {
-            *uses.entry(event.skill.clone()).or_default() += 1;
-        }
-        Ok(uses)
     }
 
     /// Calls a function with each event that a query asks for, oldest first.
@@ -466,6 +418,21 @@ impl Ledger {
             .map_err(|error| LedgerError::database(&self.path, &error))?;
         Ok(Some(said).filter(|said| said != "ok"))
     }
+}
+
+/// Calls a function with each event that a statement returns.
+fn each_row(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+    mut take: impl FnMut(LedgerEvent),
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    while let Some(row) = rows.next()? {
+        LedgerEvent::read(row)?.into_iter().for_each(&mut take);
+    }
+    Ok(())
 }
 
 /// Returns whether there is no file at a path.

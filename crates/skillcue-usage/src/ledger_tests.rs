@@ -3,6 +3,7 @@
 use skillcue::usage::UsageKind;
 
 use super::*;
+use crate::answer::MAX_EVENTS;
 
 fn event(skill: &str) -> LedgerEvent {
     LedgerEvent { text: Some("about marmalade".to_owned()), ..LedgerEvent::new(UsageKind::Loaded, skill) }
@@ -59,6 +60,53 @@ fn an_answer_waits_only_a_moment_for_a_ledger_that_cannot_be_read() {
     let other = schema::open(ledger.path(), PATIENT).unwrap();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM counters;").unwrap();
     assert!(matches!(ledger.events_briefly(&LedgerQuery::default()), Err(LedgerError::Busy { .. })));
+}
+
+/// Adds so many events of a project, a second apart, up to now.
+fn add_many(connection: &Connection, project: &str, number: usize) {
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?3)
+               INSERT INTO events (at, kind, skill, project, session, turn, client, mode, generation, tier, text)
+               SELECT ?1 - 1000 * (?3 - i), 'shown', 'pdf', ?2, 's', i, 'mcp', 'hybrid', 'abc', 2, 'about marmalade' FROM n";
+    let number = i64::try_from(number).unwrap();
+    connection.execute(sql, rusqlite::params![millis(SystemTime::now()), project, number]).unwrap();
+}
+
+#[test]
+fn an_answer_reads_a_bounded_number_of_the_newest_events_by_an_index_on_its_project() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    let connection = schema::open(ledger.path(), PATIENT).unwrap();
+    add_many(&connection, "/p", MAX_EVENTS + 500);
+    add_many(&connection, "/other", 700);
+    let since = SystemTime::now().checked_sub(Duration::from_hours(24));
+    let query = LedgerQuery { since, project: Some("/p".to_owned()), ..LedgerQuery::default() };
+    let spooled = LedgerEvent { project: "/p".to_owned(), turn: 7, ..event("csv") };
+    ledger.write_briefly(&LedgerBatch::from(&[spooled][..])).unwrap();
+    let events = ledger.events_briefly(&query).unwrap();
+    let turns = [&events[0], &events[MAX_EVENTS - 2], &events[MAX_EVENTS - 1]].map(|event| event.turn);
+    assert_eq!((events.len(), turns), (MAX_EVENTS, [502, MAX_EVENTS as u64 + 500, 7]));
+    assert_eq!((&*events[0].generation, &events[0].text), ("", &None), "what no answer depends on was read");
+    let (sql, values) = query.newest(MAX_EVENTS);
+    let plan = connection.query_row(&format!("EXPLAIN QUERY PLAN {sql}"), params_from_iter(&values), |row| {
+        row.get::<_, String>("detail")
+    });
+    assert_eq!(plan.unwrap(), "SEARCH events USING INDEX events_project (project=? AND at>?)");
+}
+
+#[test]
+fn a_large_file_of_an_earlier_version_is_not_brought_up_to_date_by_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    for (bytes, is_large) in [(1 << 10, false), (9 << 20, true)] {
+        let ledger = Ledger::new(dir.path().join(format!("{bytes}.db")));
+        let file = Connection::open(ledger.path()).unwrap();
+        file.execute_batch(include_str!("../tests/fixtures/version-4.sql")).unwrap();
+        file.execute("UPDATE events SET text = ?1 WHERE id = 1", ["a".repeat(bytes)]).unwrap();
+        drop(file);
+        let found = ledger.events_briefly(&LedgerQuery::default());
+        assert_eq!(matches!(found, Err(LedgerError::Older { version: 4, .. })), is_large, "{found:?}");
+        ledger.state().unwrap();
+        assert_eq!(ledger.events_briefly(&LedgerQuery::default()).unwrap().len(), 3);
+    }
 }
 
 #[test]

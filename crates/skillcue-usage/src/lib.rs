@@ -29,6 +29,7 @@
 //! the machine. Which programs write to it, and whether, is decided by the host.
 
 mod accuracy;
+mod answer;
 mod batch;
 mod error;
 mod event;
@@ -45,6 +46,7 @@ mod report;
 mod schema;
 mod sink;
 mod spool;
+mod tools;
 mod weeks;
 
 pub use accuracy::{Accuracy, AccuracyGroup, UsageGrouping};
@@ -60,4 +62,5 @@ pub use limits::LedgerLimits;
 pub use redact::redacted;
 pub use report::{SkillUse, UsageReport};
 pub use sink::LedgerSink;
+pub use tools::{FileLookup, FileUse, UsedFile, below_home, file_uses};
 pub use weeks::Week;

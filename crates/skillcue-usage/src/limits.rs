@@ -12,6 +12,12 @@ const DAY: Duration = Duration::from_hours(24);
 /// The number of events that one look removes at most: a process that answers once has no time for more.
 const MAX_REMOVED: i64 = 20_000;
 
+/// The number of the newest events that are kept however small the file may be.
+const MIN_KEPT: i64 = 100;
+
+/// The number of pages of a file without events: each table and index has one.
+const EMPTY_PAGES: i64 = 8;
+
 /// The name of the counter with the time of the last look.
 const LOOKED: &str = "looked_at";
 
@@ -20,7 +26,7 @@ const LOOKED: &str = "looked_at";
 pub struct LedgerLimits {
     /// The age from which events are removed.
     pub max_age: Duration,
-    /// The size of the file, in bytes, from which the oldest are removed.
+    /// The size of the file, in bytes, from which the oldest are removed. The newest that fit stay, and at least a hundred.
     pub max_bytes: u64,
 }
 
@@ -62,10 +68,16 @@ impl LedgerLimits {
         let most = i64::try_from(self.max_bytes).unwrap_or(i64::MAX);
         if used > most {
             let count: i64 = connection.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
-            // What is too much, and a tenth more, so that the next event does not ask again.
-            let wanted = (count / 10 + count.saturating_mul((used - most) / 1024) / (used / 1024).max(1)).max(1);
-            removed += connection
-                .execute("DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY at, id LIMIT ?1)", [wanted])?;
+            // The tables take room without events, too.
+            let empty = number("page_size")? * EMPTY_PAGES;
+            let of_events = (used - empty).max(1);
+            // The newest that fit, without a tenth, so that the next event does not ask again.
+            let fit = i128::from(count) * i128::from((most - empty).max(0)) * 9 / (i128::from(of_events) * 10);
+            let kept = i64::try_from(fit).unwrap_or(i64::MAX).max(MIN_KEPT);
+            removed += connection.execute(
+                "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY at, id LIMIT ?1)",
+                [(count - kept).max(0)],
+            )?;
         }
         Ok(removed)
     }

@@ -43,6 +43,8 @@ pub(crate) const STEPS: &[&str] = &[
     INSERT INTO messages
         SELECT at / 86400000, project, client, count(DISTINCT session || ' ' || turn)
         FROM events WHERE kind = 'shown' GROUP BY 1, 2, 3;",
+    // An answer reads the newest events of its project.
+    "CREATE INDEX events_project ON events (project, at);",
 ];
 
 /// The longest that a step waits for other processes, where no answer depends on it.
@@ -50,6 +52,11 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 
 /// Opens the file, or makes it. Other processes are waited for so long.
 pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, LedgerError> {
+    open_up_to(path, patience, u64::MAX)
+}
+
+/// Like [`open`]. A file of an earlier version that is larger than `most` bytes stays as it is, and is an error.
+pub(crate) fn open_up_to(path: &Path, patience: Duration, most: u64) -> Result<Connection, LedgerError> {
     let (path, mut connection) = skillcue_sqlite::open(path, patience)?;
     let fail = |error| LedgerError::database(&path, &error);
     // Twice the version and nothing else: a process that answers once does no more than it must.
@@ -59,6 +66,9 @@ pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, Ledger
         patiently(patience, || connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))).map_err(fail)?;
     }
     connection.execute_batch(skillcue_sqlite::SETTINGS).map_err(fail)?;
+    if (1..latest()).contains(&version) && path.metadata().is_ok_and(|metadata| metadata.len() > most) {
+        return Err(LedgerError::Older { path, version });
+    }
     let version = if version == latest() { version } else { migrated(&mut connection, patience).map_err(fail)? };
     match version {
         0 => Err(LedgerError::Damaged { path, why: "it is a database of something else".to_owned() }),
@@ -150,31 +160,37 @@ mod tests {
         }
     }
 
-    /// The tables of version 1 with a row, as SQL. It is never edited.
-    const VERSION_1: &str = include_str!("../tests/fixtures/version-1.sql");
+    /// Files as earlier versions wrote them, as SQL. They are never edited.
+    const EARLIER: [&str; 2] =
+        [include_str!("../tests/fixtures/version-1.sql"), include_str!("../tests/fixtures/version-4.sql")];
 
     #[test]
-    fn a_file_that_the_first_version_wrote_is_read_and_has_its_tables() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("usage.db");
-        Connection::open(&path).unwrap().execute_batch(VERSION_1).unwrap();
-        let limits = crate::LedgerLimits { max_age: Duration::MAX, ..crate::LedgerLimits::default() };
-        let ledger = crate::Ledger::new(&path).limits(limits);
-        let events = ledger.events(&crate::LedgerQuery::default()).unwrap();
-        let found: Vec<_> = events.iter().map(|event| (event.skill.as_str(), event.turn, event.tokens)).collect();
-        assert_eq!(found, [("pdf", 3, Some(900)), ("csv", 3, Some(21)), ("csv", 0, None)]);
-        assert_eq!(ledger.state().unwrap().unwrap().dropped, 7);
-        assert_eq!(ledger.messages(&crate::LedgerQuery::default()).unwrap()[0].number, 1);
-        // The tables of today are those of a new file: a released step that is edited changes only the new one.
-        let new = dir.path().join("new.db");
-        let tables = |path: &Path| -> Vec<String> {
-            let connection = open(path, PATIENT).unwrap();
-            let sql = "SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk
-                       FROM sqlite_master m JOIN pragma_table_info(m.name) c ORDER BY 1";
-            let mut statement = connection.prepare(sql).unwrap();
-            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-        };
-        assert_eq!(tables(&path), tables(&new));
+    fn files_that_earlier_versions_wrote_are_read_and_have_the_tables_and_indexes_of_today() {
+        for sql in EARLIER {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("usage.db");
+            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+            let limits = crate::LedgerLimits { max_age: Duration::MAX, ..crate::LedgerLimits::default() };
+            let ledger = crate::Ledger::new(&path).limits(limits);
+            let events = ledger.events(&crate::LedgerQuery::default()).unwrap();
+            let found: Vec<_> = events.iter().map(|event| (event.skill.as_str(), event.turn, event.tokens)).collect();
+            assert_eq!(found, [("pdf", 3, Some(900)), ("csv", 3, Some(21)), ("csv", 0, None)]);
+            assert_eq!(ledger.state().unwrap().unwrap().dropped, 7);
+            assert_eq!(ledger.messages(&crate::LedgerQuery::default()).unwrap()[0].number, 1);
+            // The tables of today are those of a new file: a released step that is edited changes only the new one.
+            let new = dir.path().join("new.db");
+            let tables = |path: &Path| -> Vec<String> {
+                let connection = open(path, PATIENT).unwrap();
+                let sql = "SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk
+                           FROM sqlite_master m JOIN pragma_table_info(m.name) c
+                           UNION ALL SELECT name || ' ' || coalesce(sql, '') FROM sqlite_master WHERE type = 'index'
+                           ORDER BY 1";
+                let mut statement = connection.prepare(sql).unwrap();
+                statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+            };
+            assert_eq!(tables(&path), tables(&new));
+            assert!(tables(&path).iter().any(|line| line.contains("events (project, at)")));
+        }
     }
 
     #[test]

@@ -78,6 +78,7 @@ mod feedback;
 pub mod format;
 mod index_files;
 mod judge;
+mod kept_uses;
 pub mod load;
 mod match_cache;
 mod meaning;

@@ -1,13 +1,12 @@
 //! A catalog with its indexes, which are made when first needed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_disclose::{Budget, Characters4, DiscloseConfig, Discloser, Policy, TokenCounter, UseCounts};
 use skillcue_format::Tokens;
@@ -16,6 +15,7 @@ use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, 
 
 use crate::Error;
 use crate::index_files::IndexFiles;
+use crate::kept_uses::kept_uses;
 use crate::match_cache::{IndexVersion, MatchCache};
 use crate::meaning::{SentenceState, SnapshotMeaning};
 use crate::remote::{PublishedBody, Remote};
@@ -33,8 +33,6 @@ const MAX_OTHER_DISCLOSERS: usize = 4;
 /// The kinds of index files: selectors, and indexes over texts.
 const SELECT: &str = "select";
 const TEXTS: &str = "texts";
-/// The kind of the file of counts of uses.
-const USES: &str = "uses";
 
 /// One catalog, and the indexes over it. A caller that holds one sees one generation throughout, whatever is swapped in
 /// meanwhile.
@@ -423,37 +421,6 @@ impl DisclosureSetup {
         let counter = config.counter.counter()?;
         Ok(DisclosureSetup { config, counter, uses })
     }
-}
-
-/// The counts by which the lists of one generation are ordered, as they are kept.
-#[derive(Clone, Serialize, Deserialize)]
-struct KeptUses {
-    generation: String,
-    uses: BTreeMap<String, u32>,
-}
-
-/// The number of generations whose counts are kept: servers that come and go change the generation to and fro.
-const MAX_KEPT_USES: usize = 16;
-
-/// Returns counts of uses that stay the same for a generation, in this process and in later ones: lists begin every request,
-/// and a model's cache holds only what does not change. They are counted anew when the catalog has another generation, and
-/// where they cannot be kept, they do not count.
-fn kept_uses(counts: UseCounts, files: IndexFiles, catalog: Arc<Catalog>) -> UseCounts {
-    UseCounts::new(move || {
-        let generation = catalog.generation().to_string();
-        let kept = || -> Vec<KeptUses> {
-            files.read(USES).and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
-        };
-        let of_this = |kept: Vec<KeptUses>| kept.into_iter().find(|one| one.generation == generation);
-        let mut all = kept();
-        if let Some(known) = of_this(all.clone()) {
-            return Some(known.uses);
-        }
-        all.insert(0, KeptUses { generation: generation.clone(), uses: counts.count()? });
-        all.truncate(MAX_KEPT_USES);
-        files.write(USES, &serde_json::to_vec(&all).ok()?);
-        of_this(kept()).map(|known| known.uses)
-    })
 }
 
 impl fmt::Debug for DisclosureSetup {

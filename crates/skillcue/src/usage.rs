@@ -13,6 +13,7 @@ use serde_json::Value;
 use skillcue_disclose::DisclosedSkill;
 use skillcue_select::{Hit, Mode};
 
+pub use crate::kept_uses::remove_kept_uses;
 use crate::tools::{Call, Effect, ToolContext, ToolOutput};
 use crate::{Decision, Disclosure, Policy, Session, Skillcue};
 

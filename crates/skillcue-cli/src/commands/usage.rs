@@ -103,6 +103,9 @@ const AGENTS: &[(&str, TranscriptKind, &str)] = &[
     ("codex", TranscriptKind::Codex, "Codex: ~/.codex/sessions"),
 ];
 
+/// Most skills that are named of those that no transcript loads.
+const MAX_NAMED: usize = 10;
+
 /// The report for programs.
 #[derive(Serialize)]
 struct UsageJson<'r> {
@@ -270,7 +273,7 @@ fn purge(yes: bool, context: &Context) -> Result<Outcome, CliError> {
         }
         context.terminal.ask(&format!("Remove {}, for good?", text::count(events, "event")))?;
     }
-    let gone = ledger.purge()?;
+    let gone = context.host()?.purge_ledger()?;
     context.report(Outcome::Done, &json!({"removed": gone}), || {
         Printout::of_remark(format!("removed {}", text::count(gone, "event")))
     })
@@ -293,6 +296,9 @@ fn export(with_text: bool, since: &Period, context: &Context) -> Result<Outcome,
 
 fn import(agent: Option<TranscriptKind>, context: &Context) -> Result<Outcome, CliError> {
     let ledger = ledger(context)?;
+    if let Some(why) = off(context.host()?.ledger_switch()?) {
+        return Err(CliError::failure("usage_off", "no transcript is imported while the ledger is off").help(why));
+    }
     let known: Vec<String> = known(context)?.into_iter().map(|skill| skill.name).collect();
     let home = context.environment()?.home.clone().ok_or_else(|| {
         CliError::failure("no_directory", "there is no home directory to look for transcripts in").help("set HOME")
@@ -315,7 +321,9 @@ fn imported(all: &TranscriptImport) -> Printout {
     let used = |skill: &&ImportedSkill| skill.loaded + skill.used > 0;
     let mut rows: Vec<&ImportedSkill> = all.skills.iter().collect();
     rows.sort_by(|a, b| (b.loaded + b.used).cmp(&(a.loaded + a.used)).then_with(|| a.name.cmp(&b.name)));
-    let listed = rows.iter().filter(|skill| !used(skill)).count();
+    let mut listed: Vec<String> = rows.iter().filter(|skill| !used(skill)).map(|it| text::one_line(&it.name)).collect();
+    // Both agents may have listed it.
+    listed.dedup();
     let cells = rows.iter().filter(|skill| used(skill)).map(|skill| {
         let numbers = [skill.listed, skill.loaded, skill.used].map(|number| text::thousands(number as u64));
         (vec![text::one_line(&skill.name), skill.client.as_str().to_owned()], numbers.to_vec())
@@ -328,9 +336,12 @@ fn imported(all: &TranscriptImport) -> Printout {
         text::count(all.added as u64, "event"),
         text::thousands(all.known as u64)
     )];
-    said.extend(
-        (listed > 0).then(|| format!("{} listed and never loaded in them", text::count(listed as u64, "skill"))),
-    );
+    said.extend((!listed.is_empty()).then(|| {
+        let more = listed.len().saturating_sub(MAX_NAMED);
+        let more = if more > 0 { format!(" and {} more", text::thousands(more as u64)) } else { String::new() };
+        let count = text::count(listed.len() as u64, "skill");
+        format!("{count} listed and never loaded in them: {}{more}", listed[..listed.len().min(MAX_NAMED)].join(", "))
+    }));
     said.extend(
         (all.bad_lines > 0).then(|| format!("{} could not be read", text::count(all.bad_lines as u64, "line"))),
     );

@@ -64,6 +64,7 @@ mod terminal;
 mod tools;
 mod tune;
 mod usage;
+mod usage_rules;
 mod validate;
 mod watch;
 mod why;

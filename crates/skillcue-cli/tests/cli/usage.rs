@@ -11,7 +11,7 @@ use crate::mcp::Client;
 const PDF: &str = "---\nname: pdf-forms\ndescription: Fills in PDF forms and flattens them.\nmetadata:\n  triggers:\n    keywords: [pdf, form]\n---\nUse pdftk.\n";
 const MESSAGE: &str = "fill in the pdf form of the quokka";
 
-fn house() -> Sandbox {
+pub(crate) fn house() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("home/.agents/skills/pdf-forms/SKILL.md", PDF);
     sandbox.write("home/.agents/skills/pdf-forms/scripts/fill.py", "print('filled')\n");
@@ -21,7 +21,7 @@ fn house() -> Sandbox {
 }
 
 /// Calls a hook, and returns what it printed.
-fn hook(sandbox: &Sandbox, sent: &Value) -> String {
+pub(crate) fn hook(sandbox: &Sandbox, sent: &Value) -> String {
     hook_by(sandbox.command(&["hook", "claude"]), sandbox, sent)
 }
 
@@ -40,19 +40,19 @@ fn prompt(sandbox: &Sandbox, session: &str) -> Value {
     json!({"session_id": session, "cwd": cwd, "hook_event_name": "UserPromptSubmit", "prompt": MESSAGE})
 }
 
-fn tool(sandbox: &Sandbox, session: &str, name: &str, input: &Value) -> Value {
+pub(crate) fn tool(sandbox: &Sandbox, session: &str, name: &str, input: &Value) -> Value {
     let cwd = sandbox.path("work");
     json!({"session_id": session, "cwd": cwd, "hook_event_name": "PostToolUse", "tool_name": name, "tool_input": input,
            "tool_response": {"success": true}})
 }
 
-fn exported(sandbox: &Sandbox) -> Vec<Value> {
+pub(crate) fn exported(sandbox: &Sandbox) -> Vec<Value> {
     let run = sandbox.run(&["usage", "export"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn kinds(events: &[Value]) -> Vec<String> {
+pub(crate) fn kinds(events: &[Value]) -> Vec<String> {
     let of = |event: &Value| format!("{} {} {}", event["client"], event["kind"], event["skill"]).replace('"', "");
     events.iter().map(of).collect()
 }
@@ -358,7 +358,7 @@ fn transcripts_are_imported_once() {
     pdf-forms  claude       1       2     0
     --- stderr
     read 1 transcript, 0 unchanged: 2 events new, 0 known already
-    1 skill listed and never loaded in them
+    1 skill listed and never loaded in them: origami
     `skillcue usage` adds them up
     ");
     assert_snapshot!(sandbox.run(&["usage", "import", "claude"]), @r"

@@ -3,9 +3,8 @@
 use serde_json::Value;
 use skillcue::usage::UsageKind;
 
-use super::commands::commanded_files;
-use super::paths::{is_name, skill_files};
-use super::{Transcript, TranscriptUse, listed_names, time_of};
+use super::{NameSource, Transcript, TranscriptUse, listed_names, time_of};
+use crate::tools::{FileUse, is_name, own_tool_use};
 
 /// Reads one line.
 pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
@@ -50,13 +49,15 @@ fn message(line: &Value, transcript: &mut Transcript) {
             let name = text.split("<command-name>/").nth(1).and_then(|rest| rest.split("</command-name>").next());
             if let (Some(name), Some(at)) = (name.filter(|name| is_name(name)), time_of(line)) {
                 let (kind, skill, turn) = (UsageKind::Loaded, name.to_owned(), transcript.turn);
-                transcript.used(TranscriptUse { kind, skill, at, turn, call: None, item: None, is_guess: true });
+                let source = NameSource::Guess;
+                transcript.used(TranscriptUse { kind, skill, at, turn, call: None, item: None, source });
             }
         }
         Value::Array(blocks) => {
             for block in blocks {
                 match (block["type"].as_str(), block["tool_use_id"].as_str()) {
                     (Some("tool_result"), Some(call)) if block["is_error"] == true => transcript.failed(call),
+                    (Some("tool_result"), Some(call)) => transcript.answered(call, time_of(line)),
                     (Some("text"), _) if line["isMeta"] != true => transcript.turn += 1,
                     _ => {}
                 }
@@ -70,48 +71,20 @@ fn message(line: &Value, transcript: &mut Transcript) {
 fn call(line: &Value, block: &Value, transcript: &mut Transcript) {
     let (Some(name), Some(at)) = (block["name"].as_str(), time_of(line)) else { return };
     let input = &block["input"];
-    let (turn, call) = (transcript.turn, block["id"].as_str().map(str::to_owned));
-    let mut add = |kind, skill: &str, item, is_guess| {
-        let (skill, call) = (skill.to_owned(), call.clone());
-        transcript.used(TranscriptUse { kind, skill, at, turn, call, item, is_guess });
-    };
-    let is_ours = name.starts_with("mcp__") && name.contains("skillcue");
-    let id = input["skill_id"].as_str().filter(|id| is_name(id));
-    match name {
-        "Skill" => {
-            let skill = ["skill", "command", "name"].iter().find_map(|key| input[*key].as_str());
-            if let Some(skill) = skill.map(|skill| skill.trim_start_matches('/')).filter(|skill| is_name(skill)) {
-                add(UsageKind::Loaded, skill, None, false);
-            }
+    let call = (at, block["id"].as_str());
+    if name == "Skill" {
+        let skill = ["skill", "command", "name"].iter().find_map(|key| input[*key].as_str());
+        if let Some(skill) = skill.map(|skill| skill.trim_start_matches('/')).filter(|skill| is_name(skill)) {
+            transcript.called(call, NameSource::Client, FileUse::of(UsageKind::Loaded, skill, None));
         }
-        _ if is_ours && name.ends_with("load_skill") => {
-            if let Some(id) = id {
-                add(UsageKind::Loaded, id, None, false);
-            }
+    } else if name.starts_with("mcp__") && name.contains("skillcue") {
+        let id = input["skill_id"].as_str().filter(|id| is_name(id));
+        if let (Some(id), Some((kind, item))) = (id, own_tool_use(name, input)) {
+            transcript.called(call, NameSource::OwnTool, FileUse::of(kind, id, item));
         }
-        _ if is_ours && name.ends_with("read_skill_file") => {
-            let path = input["path"].as_str().map(str::to_owned);
-            if let Some(id) = id {
-                add(UsageKind::FileRead, id, path, false);
-            }
+    } else {
+        for used in transcript.file_uses(name, input, line["cwd"].as_str()) {
+            transcript.called(call, NameSource::Guess, used);
         }
-        _ if is_ours && name.ends_with("run_skill_script") => {
-            let script = input["script"].as_str().map(str::to_owned);
-            if let Some(id) = id {
-                add(UsageKind::Run, id, script, false);
-            }
-        }
-        "Read" => {
-            for file in skill_files(input["file_path"].as_str().unwrap_or_default()) {
-                add(file.read(), &file.skill, file.item(), true);
-            }
-        }
-        "Bash" => {
-            let command = input["command"].as_str().unwrap_or_default();
-            for (kind, file) in commanded_files(command, line["cwd"].as_str()) {
-                add(kind, &file.skill, file.item(), true);
-            }
-        }
-        _ => {}
     }
 }

@@ -3,9 +3,8 @@
 use serde_json::Value;
 use skillcue::usage::UsageKind;
 
-use super::commands::{commanded_files, joined_words};
-use super::paths::is_name;
-use super::{Transcript, TranscriptUse, listed_names, time_of};
+use super::{NameSource, Transcript, TranscriptUse, listed_names, time_of};
+use crate::tools::{FileUse, is_name, own_tool_use};
 
 /// Most lines above a command's output.
 const MAX_HEAD: usize = 6;
@@ -29,8 +28,10 @@ pub(super) fn read_line(line: &Value, transcript: &mut Transcript) {
         }
         (Some("response_item"), Some("function_call_output" | "custom_tool_call_output")) => {
             let has_failed = payload["output"].as_str().is_some_and(says_failure);
-            if let Some(call) = payload["call_id"].as_str().filter(|_| has_failed) {
-                transcript.failed(call);
+            match payload["call_id"].as_str() {
+                Some(call) if has_failed => transcript.failed(call),
+                Some(call) => transcript.answered(call, time_of(line)),
+                None => {}
             }
         }
         (Some("event_msg"), Some("item_completed")) => {
@@ -64,7 +65,8 @@ fn message(line: &Value, payload: &Value, transcript: &mut Transcript) {
             let name = rest.split("<name>").nth(1).and_then(|rest| rest.split("</name>").next());
             if let (Some(name), Some(at)) = (name.filter(|name| is_name(name)), time_of(line)) {
                 let (kind, skill, turn) = (UsageKind::Loaded, name.to_owned(), transcript.turn);
-                transcript.used(TranscriptUse { kind, skill, at, turn, call: None, item: None, is_guess: false });
+                let source = NameSource::Client;
+                transcript.used(TranscriptUse { kind, skill, at, turn, call: None, item: None, source });
             }
         }
     }
@@ -73,11 +75,7 @@ fn message(line: &Value, payload: &Value, transcript: &mut Transcript) {
 /// Reads a call of a tool: of ours over MCP, or a command that reads or runs a skill's files.
 fn call(line: &Value, payload: &Value, transcript: &mut Transcript) {
     let Some(at) = time_of(line) else { return };
-    let (turn, call) = (transcript.turn, payload["call_id"].as_str().map(str::to_owned));
-    let mut add = |kind, skill: &str, item, is_guess| {
-        let (skill, call) = (skill.to_owned(), call.clone());
-        transcript.used(TranscriptUse { kind, skill, at, turn, call, item, is_guess });
-    };
+    let call = (at, payload["call_id"].as_str());
     let written = payload["arguments"].as_str().or_else(|| payload["input"].as_str()).unwrap_or_default();
     let arguments: Value = serde_json::from_str(written).unwrap_or_default();
     let name = payload["name"].as_str().unwrap_or_default();
@@ -85,28 +83,17 @@ fn call(line: &Value, payload: &Value, transcript: &mut Transcript) {
         payload["namespace"].as_str().is_some_and(|space| space.contains("skillcue")) || name.contains("skillcue");
     if is_ours {
         let id = arguments["skill_id"].as_str().filter(|id| is_name(id));
-        let item = |key: &str| arguments[key].as_str().map(str::to_owned);
-        let kind = match name {
-            name if name.ends_with("load_skill") && !name.ends_with("unload_skill") => Some((UsageKind::Loaded, None)),
-            name if name.ends_with("read_skill_file") => Some((UsageKind::FileRead, item("path"))),
-            name if name.ends_with("run_skill_script") => Some((UsageKind::Run, item("script"))),
-            _ => None,
-        };
-        if let (Some(id), Some((kind, item))) = (id, kind) {
-            add(kind, id, item, false);
+        if let (Some(id), Some((kind, item))) = (id, own_tool_use(name, &arguments)) {
+            transcript.called(call, NameSource::OwnTool, FileUse::of(kind, id, item));
         }
         return;
     }
     // Of `local_shell_call`, the call itself has the command.
-    let action = &payload["action"];
-    let command = [&arguments["command"], &arguments["cmd"], &action["command"]].into_iter().find(|it| !it.is_null());
-    let command = match command {
-        Some(Value::String(command)) => command.clone(),
-        Some(Value::Array(words)) => joined_words(&words.iter().filter_map(Value::as_str).collect::<Vec<_>>()),
-        _ => return,
+    let (name, arguments) = match &payload["action"] {
+        Value::Null => (name, &arguments),
+        action => ("local_shell", action),
     };
-    let dir = arguments["workdir"].as_str().or_else(|| action["working_directory"].as_str());
-    for (kind, file) in commanded_files(&command, dir) {
-        add(kind, &file.skill, file.item(), true);
+    for used in transcript.file_uses(name, arguments, None) {
+        transcript.called(call, NameSource::Guess, used);
     }
 }

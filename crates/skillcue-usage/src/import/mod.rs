@@ -2,11 +2,8 @@
 
 mod claude;
 mod codex;
-mod commands;
-mod paths;
-mod shell;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,6 +16,7 @@ use skillcue::usage::UsageKind;
 
 use crate::event::millis;
 use crate::schema::PATIENT;
+use crate::tools::{FileLookup, FileUse, UsedFile, below_home, file_uses, is_name, is_strict_name, skill_file};
 use crate::{Ledger, LedgerError, LedgerEvent};
 
 /// The number of files that one import reads, those that were changed last, and the depth of directories.
@@ -66,6 +64,12 @@ impl TranscriptKind {
             TranscriptKind::Claude => ".claude/projects",
             TranscriptKind::Codex => ".codex/sessions",
         })
+    }
+
+    /// Returns the home directory of which [`dir`](TranscriptKind::dir) is a directory.
+    fn home_of(self, dir: &Path) -> Option<&Path> {
+        let below = self.dir(Path::new(""));
+        dir.ends_with(&below).then(|| dir.ancestors().nth(below.components().count())).flatten()
     }
 
     fn is_transcript(self, name: &str) -> bool {
@@ -118,6 +122,10 @@ pub(crate) struct Transcript {
     pub(crate) uses: Vec<TranscriptUse>,
     /// The uses of calls that failed. An earlier import may have read the call, and not its result.
     failed: Vec<TranscriptUse>,
+    /// The home directory in which the transcript is.
+    home: Option<PathBuf>,
+    /// The times of results, by the ids of their calls.
+    results: HashMap<String, SystemTime>,
     bad_lines: usize,
 }
 
@@ -132,8 +140,19 @@ pub(crate) struct TranscriptUse {
     pub(crate) call: Option<String>,
     /// The file, below the skill.
     pub(crate) item: Option<String>,
-    /// Whether the name was found in a path or a message, so that it may be no skill's.
-    pub(crate) is_guess: bool,
+    pub(crate) source: NameSource,
+}
+
+/// The place in a transcript where the name of a skill was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameSource {
+    /// The client itself has loaded it: it is a skill.
+    Client,
+    /// A model has written it, as an argument of a tool of ours. It is a skill if it is known or listed, or if it has the form
+    /// of a skill's name and the call has succeeded: anything else may be text.
+    OwnTool,
+    /// A path or a message: it is a skill if it is known or listed.
+    Guess,
 }
 
 /// Reads the transcripts below a directory into a ledger. `known` are the names of the skills that there are; `project_of`
@@ -168,6 +187,7 @@ pub fn import_transcripts(
     let files = files_below(kind, dir);
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let latest = now.checked_add(AHEAD).unwrap_or(now);
+    let home = kind.home_of(dir);
     let mut import = TranscriptImport::default();
     if files.is_empty() {
         return Ok(import);
@@ -183,14 +203,18 @@ pub fn import_transcripts(
             .map_err(fail)?;
         let size = i64::try_from(bytes).unwrap_or(i64::MAX);
         let read_before = before.map_or(0, i64::unsigned_abs);
-        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path, read_before, latest)).flatten() else {
+        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path, home, read_before, latest)).flatten()
+        else {
             import.unchanged += 1;
             continue;
         };
         import.transcripts += 1;
         import.bad_lines += transcript.bad_lines;
-        let is_skill = |used: &TranscriptUse| {
-            !used.is_guess || known.contains(used.skill.as_str()) || transcript.listed.contains(&used.skill)
+        let is_skill = |used: &TranscriptUse| match used.source {
+            NameSource::Client => true,
+            _ if known.contains(used.skill.as_str()) || transcript.listed.contains(&used.skill) => true,
+            NameSource::OwnTool => transcript.result_of(used).is_some() && is_strict_name(&used.skill),
+            NameSource::Guess => false,
         };
         let project = transcript.cwd.as_deref().map(|cwd| project_of(cwd).display().to_string()).unwrap_or_default();
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
@@ -221,7 +245,7 @@ pub fn import_transcripts(
             };
             let skill = skills.entry(used.skill.clone()).or_insert_with(|| entry(&used.skill));
             *if used.kind == UsageKind::Loaded { &mut skill.loaded } else { &mut skill.used } += 1;
-            if has(&change, &event).map_err(fail)? {
+            if has(&change, &event, transcript.result_of(used)).map_err(fail)? {
                 import.known += 1;
             } else {
                 LedgerEvent::insertion(&change).and_then(|mut one| event.insert(&mut one)).map_err(fail)?;
@@ -236,15 +260,28 @@ pub fn import_transcripts(
     Ok(import)
 }
 
-/// Returns whether the ledger has an event already.
-fn has(connection: &rusqlite::Connection, event: &LedgerEvent) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE at BETWEEN ?1 AND ?2 AND kind = ?3 AND skill = ?4
-               AND (project = ?5 OR session = ?6) AND item IS ?7 AND (client <> ?8 OR at = ?9))";
+/// Returns whether the ledger has an event already: near the time of the call, or near that of its result, which is when a hook
+/// sees it. A file that is not known may be any.
+fn has(connection: &rusqlite::Connection, event: &LedgerEvent, result: Option<SystemTime>) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE (at BETWEEN ?1 - ?10 AND ?1 + ?10 OR at BETWEEN ?2 - ?10 AND ?2 + ?10)
+               AND kind = ?3 AND skill = ?4 AND (project = ?5 OR session = ?6) AND (item IS ?7 OR ?9 AND client <> ?8)
+               AND (client <> ?8 OR at = ?1))";
     let at = millis(event.at);
-    let (from, to) = (at - SAME, at + SAME);
+    let is_any_file = event.kind != UsageKind::Loaded && event.item.is_none();
     connection.query_row(
         sql,
-        params![from, to, event.kind.as_str(), event.skill, event.project, event.session, event.item, event.client, at],
+        params![
+            at,
+            result.map_or(at, millis),
+            event.kind.as_str(),
+            event.skill,
+            event.project,
+            event.session,
+            event.item,
+            event.client,
+            is_any_file,
+            SAME
+        ],
         |row| row.get(0),
     )
 }
@@ -274,8 +311,14 @@ fn collect(kind: TranscriptKind, dir: &Path, depth: usize, files: &mut Vec<(Syst
 }
 
 /// Reads one transcript up to a time, of which an earlier import has read so many bytes; `None` if it cannot be opened.
-fn read(kind: TranscriptKind, path: &Path, read_before: u64, latest: SystemTime) -> Option<Transcript> {
-    let mut transcript = Transcript::default();
+fn read(
+    kind: TranscriptKind,
+    path: &Path,
+    home: Option<&Path>,
+    read_before: u64,
+    latest: SystemTime,
+) -> Option<Transcript> {
+    let mut transcript = Transcript { home: home.map(Path::to_path_buf), ..Transcript::default() };
     let mut reader = BufReader::new(File::open(path).ok()?);
     let (mut line, mut bytes) = (Vec::new(), 0_u64);
     loop {
@@ -312,6 +355,34 @@ impl Transcript {
         }
     }
 
+    /// Adds what a call of a tool, with its time and id, does with a skill.
+    fn called(&mut self, (at, call): (SystemTime, Option<&str>), source: NameSource, used: FileUse) {
+        let FileUse { kind, file: UsedFile { skill, item } } = used;
+        self.used(TranscriptUse { kind, skill, at, turn: self.turn, call: call.map(str::to_owned), item, source });
+    }
+
+    /// Notes when a call was answered without an error.
+    pub(crate) fn answered(&mut self, call: &str, at: Option<SystemTime>) {
+        if let Some(at) = at.filter(|_| self.uses.iter().any(|used| used.call.as_deref() == Some(call))) {
+            self.results.insert(call.to_owned(), at);
+        }
+    }
+
+    /// Returns when the call of a use was answered without an error.
+    fn result_of(&self, used: &TranscriptUse) -> Option<SystemTime> {
+        self.results.get(used.call.as_ref()?).copied()
+    }
+
+    /// Returns the uses of skills' files by a call of a tool that is not ours. The files may be on another machine, or gone.
+    pub(crate) fn file_uses(&self, tool: &str, arguments: &Value, dir: Option<&str>) -> Vec<FileUse> {
+        let home = self.home.as_deref();
+        let at = |written: &str| match below_home(written).zip(home) {
+            Some((below, home)) => skill_file(home.join(below).to_str()?),
+            None => skill_file(written),
+        };
+        file_uses(tool, arguments, dir, FileLookup { at: &at, are_checked: false })
+    }
+
     /// Takes back the uses of a call that failed.
     pub(crate) fn failed(&mut self, call: &str) {
         self.failed.extend(self.uses.extract_if(.., |used| used.call.as_deref() == Some(call)));
@@ -327,6 +398,6 @@ pub(crate) fn time_of(line: &Value) -> Option<SystemTime> {
 pub(crate) fn listed_names(list: &str) -> impl Iterator<Item = String> {
     list.lines().filter_map(|line| {
         let name = line.strip_prefix("- ")?.split(": ").next()?;
-        paths::is_name(name).then(|| name.to_owned())
+        is_name(name).then(|| name.to_owned())
     })
 }

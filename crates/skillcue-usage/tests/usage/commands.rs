@@ -67,6 +67,8 @@ fn code_and_arguments_are_no_files() {
         "python3 -c \"open('/x/skills/pdf/hunter2')\"",
         "cat <<'END' | sh\nsh scripts/hunter2\nEND",
         "cat 'scripts/hunter2",
+        "python3 --config=/x/skills/pdf/scripts/fill.py",
+        "rm /x/skills/pdf/scripts/fill.py",
     ] {
         assert_eq!(found(command), [], "{command}");
     }
@@ -107,7 +109,6 @@ fn files_count_by_their_place_in_a_command() {
         ("echo `python3 scripts/fill.py`", "scripts/fill.py"),
         ("bash -lc \"python3 /x/skills/pdf/scripts/fill.py a.pdf\"", "scripts/fill.py"),
         ("python3 '/x y/skills/pdf/scripts/fill.py'", "scripts/fill.py"),
-        ("python3 --config=/x/skills/pdf/scripts/fill.py", "scripts/fill.py"),
     ] {
         assert_eq!(found(command), of(&[(Run, script)]), "{command}");
     }

@@ -294,6 +294,118 @@ fn a_call_that_was_imported_before_it_failed_is_taken_back() {
 }
 
 #[test]
+fn a_file_that_a_skill_on_this_machine_does_not_have_is_not_imported() {
+    let home = tempfile::tempdir().unwrap();
+    let skill = home.path().join(".claude/skills/csv");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "").unwrap();
+    std::fs::write(skill.join("fields.md"), "").unwrap();
+    let run = |second, id, command: &str| claude_call(second, id, "Bash", &json!({"command": command}));
+    let all = [
+        run(1, "c1", "cat ~/.claude/skills/csv/fields.md"),
+        run(10, "c2", "cat $HOME/.claude/skills/csv/jane-doe.md"),
+        run(20, "c3", "cd ~/.claude/skills/csv && cat jane-doe.md"),
+        run(30, "c4", &format!("cat {}/jane-doe.md", skill.display())),
+    ];
+    lines(&home.path().join(".claude/projects/-work-site/a.jsonl"), &all);
+    let ledger = ageless(home.path().join("usage.db"));
+    import(home.path(), &ledger, TranscriptKind::Claude);
+    assert_eq!(found_items(&ledger), [of_item(FileRead, "csv", 0, "fields.md")]);
+}
+
+/// Returns the answer to a call of a tool.
+fn claude_result(second: u64, id: &str, is_error: bool) -> Value {
+    let content = json!([{"type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": "…"}]);
+    claude(second, &json!({"type": "user", "message": {"role": "user", "content": content}}))
+}
+
+#[test]
+fn a_skill_that_is_unloaded_is_not_loaded() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    let unload = claude_call(3, "c1", "mcp__skillcue__unload_skill", &json!({"skill_id": "csv"}));
+    lines(&path, &[unload, claude_result(4, "c1", false)]);
+    let ledger = ageless(home.path().join("usage.db"));
+    assert_eq!(import(home.path(), &ledger, TranscriptKind::Claude).added, 0);
+}
+
+#[test]
+fn words_that_a_model_writes_into_calls_of_our_tools_are_not_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    let load =
+        |second, id, name: &str| claude_call(second, id, "mcp__skillcue__load_skill", &json!({"skill_id": name}));
+    let file = |second, id, path: &str| {
+        claude_call(second, id, "mcp__skillcue__read_skill_file", &json!({"skill_id": "csv", "path": path}))
+    };
+    let script = json!({"skill_id": "csv", "script": "call Mr. Hunter2"});
+    let all = [
+        // Of a skill that has gone since.
+        load(1, "c1", "old-skill"),
+        claude_result(2, "c1", false),
+        load(3, "c2", "patient-hunter2"),
+        claude_result(4, "c2", true),
+        load(5, "c3", "hunter2-without-an-answer"),
+        load(6, "c4", "Jane.Hunter2"),
+        claude_result(7, "c4", false),
+        file(10, "c5", "references/fields.md"),
+        file(20, "c6", "the diagnosis of Hunter2"),
+        file(30, "c7", "hunter2@clinic.example"),
+        claude_call(40, "c8", "mcp__skillcue__run_skill_script", &script),
+    ];
+    lines(&path, &all);
+    let ledger = ageless(home.path().join("usage.db"));
+    import(home.path(), &ledger, TranscriptKind::Claude);
+    let expected = [
+        of_item(Loaded, "old-skill", 0, ""),
+        of_item(FileRead, "csv", 0, "references/fields.md"),
+        of_item(FileRead, "csv", 0, ""),
+        of_item(FileRead, "csv", 0, ""),
+        of_item(Run, "csv", 0, ""),
+    ];
+    assert_eq!(found_items(&ledger), expected);
+}
+
+#[test]
+fn a_call_that_takes_long_is_known_by_the_time_of_its_result() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".claude/projects/-work-site/17481b8b.jsonl");
+    let run = json!({"command": "python ~/.claude/skills/csv/scripts/fill.py"});
+    lines(
+        &path,
+        &[claude_call(3, "c1", "Bash", &run), claude_result(43, "c1", false), claude_call(59, "c2", "Bash", &run)],
+    );
+    let ledger = ageless(home.path().join("usage.db"));
+    let hooked = LedgerEvent {
+        at: skillcue_base::parse_rfc3339("2026-11-17T21:32:43.900Z").unwrap(),
+        client: "hook:claude".to_owned(),
+        session: "17481b8b".to_owned(),
+        item: Some("scripts/fill.py".to_owned()),
+        ..LedgerEvent::new(Run, "csv")
+    };
+    ledger.write(&[hooked]).unwrap();
+    let read = import(home.path(), &ledger, TranscriptKind::Claude);
+    assert_eq!((read.known, read.added), (1, 1), "the second call is another one");
+    // Codex has the result in a line of its own.
+    let path = home.path().join(".codex/sessions/2026/11/17/rollout-a.jsonl");
+    let arguments = json!({"cmd": "sh scripts/fill.sh", "workdir": "/x/skills/csv"}).to_string();
+    let call = json!({"type": "function_call", "name": "exec_command", "call_id": "c1", "arguments": arguments});
+    let result = json!({"type": "function_call_output", "call_id": "c1", "output": "Exit code: 0\nOutput:\n"});
+    let meta = codex(0, "session_meta", &json!({"id": "01a1eb6d", "cwd": "/work/site"}));
+    lines(&path, &[meta, codex(1, "response_item", &call), codex(50, "response_item", &result)]);
+    let hooked = LedgerEvent {
+        at: skillcue_base::parse_rfc3339("2026-11-17T21:33:50.900Z").unwrap(),
+        client: "hook:codex".to_owned(),
+        project: "/work".to_owned(),
+        item: Some("scripts/fill.sh".to_owned()),
+        ..LedgerEvent::new(Run, "csv")
+    };
+    ledger.write(&[hooked]).unwrap();
+    let read = import(home.path(), &ledger, TranscriptKind::Codex);
+    assert_eq!((read.known, read.added), (1, 0));
+}
+
+#[test]
 fn a_line_of_the_future_is_not_imported() {
     let home = tempfile::tempdir().unwrap();
     let mut all = claude_lines();

@@ -46,3 +46,26 @@ fn the_file_does_not_grow_beyond_its_bound() {
     ledger.tidy().unwrap();
     assert!(path.metadata().unwrap().len() <= large + (64 << 10));
 }
+
+#[test]
+fn the_newest_events_that_fit_stay_where_the_bound_is_far_below_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("usage.db");
+    let event = |number: u64| LedgerEvent {
+        at: SystemTime::now() + Duration::from_millis(number),
+        project: "/home/ann/a/project/with/a/long/name".to_owned(),
+        turn: number,
+        ..LedgerEvent::new(UsageKind::Loaded, "pdf")
+    };
+    Ledger::new(&path).write(&(0..12_000).map(event).collect::<Vec<_>>()).unwrap();
+    let large = path.metadata().unwrap().len();
+    for (bound, least, most) in [(large / 10, 800, 1_200), (large / 20, 300, 600), (1, 100, 100)] {
+        let limits = LedgerLimits { max_bytes: bound, ..LedgerLimits::default() };
+        let ledger = Ledger::new(&path).limits(limits);
+        ledger.tidy().unwrap();
+        let left = ledger.events(&LedgerQuery::default()).unwrap();
+        assert!((least..=most).contains(&left.len()), "{} of {bound} bytes", left.len());
+        assert_eq!(left.last().unwrap().turn, 11_999);
+        assert_eq!(ledger.tidy().unwrap(), 0, "the next look has nothing to do at {bound} bytes");
+    }
+}

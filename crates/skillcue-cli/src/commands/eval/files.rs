@@ -1,5 +1,6 @@
 //! Files for continuous integration: a JUnit report, and a summary in Markdown.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use skillcue::eval::{CaseChange, EvalRun, EvalRunCase, ModelOutcome, TokenCost};
@@ -63,13 +64,14 @@ pub(super) fn junit(kept: &KeptRun) -> String {
         run.cases.len(),
         rfc3339_seconds(run.time).trim_end_matches('Z'),
     );
+    let mut names = HashSet::new();
     for case in &run.cases {
         let class = case.relevant.first().map_or("(none)", String::as_str);
         let _ = write!(
             out,
             "    <testcase classname=\"{}\" name=\"{}\" time=\"0\"",
             attribute(class),
-            attribute(&text::one_line(&case.query))
+            attribute(&distinct(&case.query, &mut names))
         );
         if is_passed(run, case) {
             out.push_str("/>\n");
@@ -80,6 +82,19 @@ pub(super) fn junit(kept: &KeptRun) -> String {
     }
     out.push_str("  </testsuite>\n</testsuites>\n");
     out
+}
+
+/// Returns the name of a message's test case, with a number if the beginning of an earlier message is the same: programs that
+/// read reports know a test case by its name.
+fn distinct(query: &str, names: &mut HashSet<String>) -> String {
+    let first = text::one_line(query);
+    let mut name = first.clone();
+    let mut number = 1;
+    while !names.insert(name.clone()) {
+        number += 1;
+        name = format!("{first} ({number})");
+    }
+    name
 }
 
 /// Returns a text without the characters that XML cannot have.
@@ -192,6 +207,15 @@ fn plain(written: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_cases_of_messages_that_begin_alike_have_distinct_names() {
+        let mut names = HashSet::new();
+        // A kept run has the first 96 characters of a message.
+        let of = ["a long beginning", "a long  beginning", "a", "a (2)", "a"].map(|it| distinct(it, &mut names));
+        assert_eq!(of[..2], ["a long beginning", "a long beginning (2)"]);
+        assert_eq!(of[2..], ["a", "a (2)", "a (3)"]);
+    }
 
     #[test]
     fn foreign_text_stays_text() {

@@ -1,16 +1,15 @@
 //! Events of use that hooks see: what they showed, and what the client's model then did with it. Written after the answer.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use skillcue::select::TurnProgress;
 use skillcue::usage::{UsageEvent, UsageKind, shown_events};
 use skillcue::{Mode, Session, Skillcue};
 use skillcue_clients::hook::{HookAdapter, HookDecision, HookEvent, HookInput, HookStyle, LockedSession};
 use skillcue_host::{Host, LedgerSwitch};
-use skillcue_usage::Ledger;
+use skillcue_usage::{FileLookup, Ledger, UsedFile, below_home, file_uses};
 
 /// One call of a hook.
 pub(super) struct HookUse<'h> {
@@ -58,7 +57,7 @@ impl OpenMessage {
 /// Records what a call of a hook did, in the ledger's spool: no database is opened. A ledger that cannot be written is no
 /// reason to complain: the client waits for this process.
 pub(super) fn record(host: &Host, skills: &Skillcue, hook: &HookUse<'_>, before: Option<&LockedSession>) {
-    let events = hook.events(skills, before);
+    let events = hook.events(skills, before, host.environment().home.as_deref());
     // A message counts, too, if no skill was shown for it.
     let is_message = matches!(hook.input.event, HookEvent::Prompt(_));
     if events.is_empty() && !is_message {
@@ -76,7 +75,7 @@ pub(super) fn record(host: &Host, skills: &Skillcue, hook: &HookUse<'_>, before:
 }
 
 impl HookUse<'_> {
-    fn events(&self, skills: &Skillcue, before: Option<&LockedSession>) -> Vec<UsageEvent> {
+    fn events(&self, skills: &Skillcue, before: Option<&LockedSession>, home: Option<&Path>) -> Vec<UsageEvent> {
         let before = before.map(|locked| &locked.session);
         let after = self.decision.session.as_ref();
         let mut events = match &self.input.event {
@@ -101,7 +100,7 @@ impl HookUse<'_> {
                     // What our own server loads, it records itself.
                     events.extend(loads(before.map(|session| &session.shown), after.map(|session| &session.shown)));
                 }
-                events.extend(self.files(skills, tool, arguments));
+                events.extend(self.files(skills, home, tool, arguments));
                 events
             }
             _ => Vec::new(),
@@ -138,35 +137,31 @@ impl HookUse<'_> {
         }
     }
 
-    /// Returns the uses of skills' files that a call of a tool names: one in `scripts` was run, unless the tool reads.
-    fn files(&self, skills: &Skillcue, tool: &str, arguments: &serde_json::Value) -> Vec<UsageEvent> {
-        let touched = TurnProgress::default().call(tool, arguments);
-        let cwd = self.input.cwd.as_deref();
-        let absolute = |path: &String| cwd.map_or_else(|| PathBuf::from(path), |cwd| cwd.join(path));
-        let paths: Vec<PathBuf> =
-            touched.touched_paths().iter().map(absolute).filter(|path| path.is_absolute()).collect();
-        if paths.is_empty() {
-            return Vec::new();
-        }
-        let reads = tool.to_lowercase().contains("read") || tool.to_lowercase().contains("view");
+    /// Returns the uses of skills' files that a call of a tool is: by the rule for transcripts, with the files that there are.
+    fn files(
+        &self,
+        skills: &Skillcue,
+        home: Option<&Path>,
+        tool: &str,
+        arguments: &serde_json::Value,
+    ) -> Vec<UsageEvent> {
         let catalog = skills.catalog();
-        let mut events = Vec::new();
-        for skill in catalog.skills() {
-            let dir = skill.dir();
-            for below in paths.iter().filter_map(|path| path.strip_prefix(&dir).ok()) {
-                if below.as_os_str().is_empty() || !dir.join(below).is_file() {
-                    continue;
-                }
-                let kind = match below {
-                    file if file == Path::new(skill.file().name()) => UsageKind::Loaded,
-                    file if file.starts_with("scripts") && !reads => UsageKind::Run,
-                    _ => UsageKind::FileRead,
-                };
-                let item = (kind != UsageKind::Loaded).then(|| below.display().to_string());
-                events.push(UsageEvent { item, ..event(kind, skill.name()) });
+        let at = |written: &str| {
+            let below_home = below_home(written).zip(home).map(|(below, home)| home.join(below));
+            let path = below_home.unwrap_or_else(|| written.into());
+            if !path.is_absolute() || !path.is_file() {
+                return None;
             }
-        }
-        events
+            let inside = catalog.skills().filter(|skill| path.starts_with(skill.dir()));
+            // One skill may be in the folder of another.
+            let skill = inside.max_by_key(|skill| skill.dir().as_os_str().len())?;
+            let below = path.strip_prefix(skill.dir()).ok()?;
+            let item = (below != Path::new(skill.file().name())).then(|| below.display().to_string());
+            Some(UsedFile { skill: skill.name().to_owned(), item })
+        };
+        let cwd = self.input.cwd.as_deref().and_then(Path::to_str);
+        let uses = file_uses(tool, arguments, cwd, FileLookup { at: &at, are_checked: true }).into_iter();
+        uses.map(|used| UsageEvent { item: used.file.item, ..event(used.kind, &used.file.skill) }).collect()
     }
 }
 

@@ -47,6 +47,10 @@ impl FromStr for Period {
             "w" => 7 * 24,
             _ => return Err(wrong()),
         };
+        // Messages are counted by day: there is no part of a day without one.
+        if number == 0 {
+            return Err(wrong());
+        }
         Ok(Period::Hours(number.saturating_mul(hours), word.to_owned()))
     }
 }
@@ -71,7 +75,7 @@ mod tests {
         assert_eq!(read("8w"), Ok(Period::Hours(8 * 7 * 24, "8w".to_owned())));
         assert_eq!(read("2026-11-01").unwrap().to_string(), "since 2026-11-01");
         assert_eq!(read("all").unwrap().start(SystemTime::now()), None);
-        for wrong in ["", "d", "30", "30 d", "2026-13-01", "x"] {
+        for wrong in ["", "d", "30", "30 d", "2026-13-01", "x", "0h", "00d"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert_eq!(read("99999999999999999999h"), Err(read("x").unwrap_err()));

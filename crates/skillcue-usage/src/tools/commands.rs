@@ -1,18 +1,25 @@
 //! Files of skills in commands: which words are files by their place, and what was done with these.
+//!
+//! Other words may be anything, such as a part of a message, and the ledger keeps no text.
 
 use std::collections::HashSet;
 
 use skillcue::usage::UsageKind;
 
-use super::paths::{MAX_ARGUMENT, SkillPath, skill_file, skill_files};
+use super::paths::{is_file, is_usual};
 use super::shell::simple_commands;
+use super::{FileLookup, FileUse};
 
+/// The most of an argument that is looked through, in bytes. Longer ones are content.
+pub(super) const MAX_ARGUMENT: usize = 4 << 10;
+/// The depth of commands of shells in commands of shells.
+const MAX_DEPTH: usize = 4;
 /// Programs that show files, which they have last.
-const VIEWERS: [&str; 8] = ["cat", "sed", "head", "tail", "less", "more", "wc", "bat"];
+const VIEWERS: [&str; 12] = ["cat", "sed", "head", "tail", "less", "more", "wc", "bat", "batcat", "nl", "jq", "awk"];
 /// Programs that show what they find in files.
-const SEARCHERS: [&str; 3] = ["rg", "grep", "ls"];
-/// Programs of these two whose first argument is a pattern or a script.
-const WITH_PATTERN: [&str; 3] = ["sed", "rg", "grep"];
+const SEARCHERS: [&str; 4] = ["rg", "grep", "egrep", "fgrep"];
+/// Programs of these two lists whose first argument is a pattern or a script.
+const WITH_PATTERN: [&str; 7] = ["sed", "rg", "grep", "egrep", "fgrep", "jq", "awk"];
 /// Interpreters whose `-c` has a command, and whose other options are switches.
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "source", "."];
 /// Programs whose first argument is a script, without the number of their version.
@@ -35,73 +42,91 @@ const RUNNER_VALUES: [&str; 10] = [
     "--package",
     "--index",
 ];
-/// Programs whose arguments are texts or paths that they do not use.
-const TALKERS: [&str; 3] = ["echo", "printf", "git"];
 /// Options whose value is a file that the program writes.
 const OUTPUTS: [&str; 5] = ["-o", "--output", "--out", "--outfile", "--output-file"];
-/// The usual directories of a skill.
-const USUAL: [&str; 3] = ["scripts/", "references/", "assets/"];
 
-/// Returns the files of skills that a command names, by whole paths or from where it runs, and what was done with each: the
-/// directory is the one that the command has entered, or else that of the call.
-///
-/// From there, only words count that are files by their place in the command: other words with a dot may be anything, such as
-/// a part of a message, and the ledger keeps no text.
-pub(super) fn commanded_files(command: &str, dir: Option<&str>) -> Vec<(UsageKind, SkillPath)> {
-    let command = &command[..command.floor_char_boundary(MAX_ARGUMENT)];
-    let mut uses = Vec::new();
-    let mut dirs = vec![dir.map(|dir| dir.trim_end_matches('/').to_owned()).filter(|dir| !dir.is_empty())];
-    let mut made: HashSet<String> = HashSet::new();
-    for simple in simple_commands(command) {
-        // What is in parentheses leaves the directory of the outer command as it is.
-        let outer = dirs.last().cloned().flatten();
-        dirs.resize(simple.depth + 1, outer);
-        let call = ProgramCall::of(&simple.words);
-        if let (Some(call), Some(dir)) = (call.as_ref().filter(|call| call.program == "cd"), dirs.last_mut()) {
-            let entered = call.arguments.iter().find(|word| !word.starts_with('-'));
-            *dir = entered.and_then(|entered| joined(dir.as_deref(), entered));
-            continue;
-        }
-        let is_new = |word: &str| !made.contains(word.trim_start_matches("./"));
-        let whole = simple.inputs.iter().flat_map(|word| whole_files(word)).map(|file| (file.read(), file));
-        let mut found: Vec<_> = whole.collect();
-        if let Some(call) = &call {
-            let whole = call.open_words().into_iter().filter(|word| is_new(word)).flat_map(whole_files);
-            found.extend(whole.map(|file| (call.kind(&file), file)));
-            if let Some(inner) = call.inner_command() {
-                found.extend(commanded_files(inner, None));
-            }
-            if let Some(Some(dir)) = dirs.last() {
-                let words = call.file_words().into_iter().filter(|word| is_new(word));
-                let files = words.filter_map(|word| skill_file(&format!("{dir}/{}", word.trim_start_matches("./"))));
-                found.extend(files.map(|file| (call.kind(&file), file)));
-            }
-        }
-        for one in found {
-            if !uses.contains(&one) {
-                uses.push(one);
-            }
-        }
-        let written = simple.outputs.iter().map(String::as_str).chain(call.iter().flat_map(ProgramCall::made_words));
-        made.extend(written.map(|word| word.trim_start_matches("./").to_owned()));
-    }
-    uses
+/// The place of a word in a command, if it is that of a file that the command uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilePlace {
+    /// The program itself, or the script of an interpreter.
+    Started,
+    /// An argument of a program that shows files or copies them, or its input.
+    Shown,
 }
 
-/// Returns the files of skills that a word names by whole paths. Of a word with blanks only the whole may be one: it is a text.
-fn whole_files(word: &str) -> Vec<SkillPath> {
-    if !word.contains(char::is_whitespace) {
-        return skill_files(word);
+/// A reader of commands for a shell.
+pub(super) struct CommandReader<'f> {
+    pub(super) files: FileLookup<'f>,
+}
+
+impl CommandReader<'_> {
+    /// Returns the uses of skills' files in a command: the directory is the one that the command has entered, or else that of
+    /// the call.
+    pub(super) fn uses(&self, command: &str, dir: Option<&str>) -> Vec<FileUse> {
+        self.inner_uses(command, dir, 0)
     }
-    let is_path = word.starts_with(['/', '~']);
-    let file = skill_file(word).filter(|file| is_path && !file.path.contains(char::is_whitespace));
-    file.into_iter().collect()
+
+    fn inner_uses(&self, command: &str, dir: Option<&str>, depth: usize) -> Vec<FileUse> {
+        let command = &command[..command.floor_char_boundary(MAX_ARGUMENT)];
+        let mut uses = Vec::new();
+        let mut dirs = vec![dir.map(|dir| dir.trim_end_matches('/').to_owned()).filter(|dir| !dir.is_empty())];
+        let mut made: HashSet<String> = HashSet::new();
+        for simple in simple_commands(command) {
+            // What is in parentheses leaves the directory of the outer command as it is.
+            let outer = dirs.last().cloned().flatten();
+            dirs.resize(simple.depth + 1, outer);
+            let call = ProgramCall::of(&simple.words);
+            if let (Some(call), Some(dir)) = (call.as_ref().filter(|call| call.program == "cd"), dirs.last_mut()) {
+                let entered = call.arguments.iter().find(|word| !word.starts_with('-'));
+                *dir = entered.and_then(|entered| joined(dir.as_deref(), entered));
+                continue;
+            }
+            let dir = dirs.last().and_then(Option::as_deref);
+            let mut found = Vec::new();
+            for input in &simple.inputs {
+                found.extend(self.file(FilePlace::Shown, input, false, dir));
+            }
+            if let Some(call) = &call {
+                let words = call.placed_words().into_iter();
+                for (place, word) in words.filter(|(_, word)| !made.contains(word.trim_start_matches("./"))) {
+                    found.extend(self.file(place, word, call.is_relative(word), dir));
+                }
+                if let Some(inner) = call.inner_command().filter(|_| depth < MAX_DEPTH) {
+                    // Its words are code: only those count that say where the file is.
+                    let dir = dir.filter(|_| self.files.are_checked);
+                    found.extend(self.inner_uses(inner, dir, depth + 1));
+                }
+            }
+            for one in found {
+                if !uses.contains(&one) {
+                    uses.push(one);
+                }
+            }
+            let written =
+                simple.outputs.iter().map(String::as_str).chain(call.iter().flat_map(ProgramCall::made_words));
+            made.extend(written.map(|word| word.trim_start_matches("./").to_owned()));
+        }
+        uses
+    }
+
+    /// Returns the use of the file that a word leads to: by itself, or from the directory if it may be a relative path.
+    fn file(&self, place: FilePlace, word: &str, is_relative: bool, dir: Option<&str>) -> Option<FileUse> {
+        // With blanks, only a whole path is more than a text.
+        let is_whole = word.starts_with(['/', '~']);
+        let by_itself = (is_whole || !word.contains(char::is_whitespace)).then(|| (self.files.at)(word)).flatten();
+        let file = by_itself.or_else(|| {
+            let is_path = !word.starts_with(['/', '~', '$']) && (is_relative || self.files.are_checked);
+            (self.files.at)(&joined(Some(dir.filter(|_| is_path)?), word)?)
+        })?;
+        let is_script = place == FilePlace::Started && file.item.is_some();
+        Some(FileUse { kind: if is_script { UsageKind::Run } else { file.read() }, file })
+    }
 }
 
 /// Returns the directory that a command enters from another; `None` if it cannot be known.
-fn joined(dir: Option<&str>, entered: &str) -> Option<String> {
+pub(super) fn joined(dir: Option<&str>, entered: &str) -> Option<String> {
     let mut path = match dir {
-        Some(dir) if !entered.starts_with(['/', '~', '$']) => dir.to_owned(),
+        Some(dir) if !entered.starts_with(['/', '~', '$']) => dir.trim_end_matches('/').to_owned(),
         _ => return Some(entered.trim_end_matches('/').to_owned()).filter(|dir| !dir.is_empty()),
     };
     for part in entered.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -113,25 +138,6 @@ fn joined(dir: Option<&str>, entered: &str) -> Option<String> {
         }
     }
     Some(path)
-}
-
-/// Returns whether a word may be a path as it is.
-fn is_plain(word: &str) -> bool {
-    word.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c)) && !word.starts_with(['/', '-'])
-}
-
-/// Returns whether a word is a relative path of a file with an extension, which has letters only.
-fn is_file(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or_default();
-    let parts = name.rsplit_once('.').filter(|(stem, _)| !stem.trim_matches('.').is_empty());
-    let is_extension = |text: &str| !text.is_empty() && text.chars().all(char::is_alphabetic);
-    is_plain(word) && parts.is_some_and(|(_, extension)| is_extension(extension))
-}
-
-/// Returns whether a word is a path below one of the usual directories of a skill.
-fn is_usual(word: &str) -> bool {
-    let path = word.trim_start_matches("./");
-    is_plain(word) && !word.ends_with('/') && USUAL.iter().any(|dir| path.starts_with(dir))
 }
 
 /// A program that a simple command starts, behind those that only start another.
@@ -234,37 +240,47 @@ impl<'c> ProgramCall<'c> {
         self.arguments.get(at + 1).filter(|_| has_command).map(String::as_str)
     }
 
-    /// Returns the words that may be whole paths: neither code nor what is only said.
-    fn open_words(&self) -> Vec<&'c str> {
-        if TALKERS.contains(&self.program) {
-            return Vec::new();
-        }
-        let end = match self.script() {
-            Err(code) if self.is_interpreter() => code,
-            _ => self.arguments.len(),
-        };
-        std::iter::once(self.word).chain(self.arguments.iter().take(end).map(String::as_str)).collect()
-    }
-
-    /// Returns the words that are relative paths of files by their place: the program itself, the script of an interpreter,
-    /// and arguments of a program that shows files.
-    fn file_words(&self) -> Vec<&'c str> {
+    /// Returns the words that are files by their place: the program itself, the script of an interpreter, what a program shows,
+    /// and what `cp` copies. Whatever another program does with its arguments is not known: it may write them, or remove them.
+    fn placed_words(&self) -> Vec<(FilePlace, &'c str)> {
         if self.is_interpreter() {
-            let script = self.script().ok().and_then(|at| self.arguments.get(at)).map(String::as_str);
-            return script.into_iter().filter(|word| is_usual(word) || is_file(word)).collect();
+            let script = self.script().ok().and_then(|at| self.arguments.get(at));
+            return script.map(|word| (FilePlace::Started, word.as_str())).into_iter().collect();
         }
-        if SEARCHERS.contains(&self.program) {
-            return self.shown_words().into_iter().filter(|word| is_usual(word) && is_file(word)).collect();
-        }
-        if VIEWERS.contains(&self.program) {
-            let words = self.shown_words();
-            let last = words.last().copied().filter(|word| is_file(word));
-            return words.into_iter().filter(|word| is_usual(word) || last == Some(word)).collect();
+        if self.is_shower() || self.program == "cp" {
+            let words = if self.writes() { Vec::new() } else { self.shown_words() };
+            let count = words.len() - usize::from(self.program == "cp" && !words.is_empty());
+            return words.into_iter().take(count).map(|word| (FilePlace::Shown, word)).collect();
         }
         // A name without a directory is looked up elsewhere.
         let is_path = self.is_script || self.word.contains('/');
-        let word = Some(self.word).filter(|word| is_path && (is_usual(word) || is_file(word)));
-        word.into_iter().collect()
+        Some((FilePlace::Started, self.word)).filter(|_| is_path).into_iter().collect()
+    }
+
+    /// Returns whether a program that shows files changes them with these options, or one that copies has its target first.
+    fn writes(&self) -> bool {
+        let is_in_place = |word: &str| match self.program {
+            "sed" => {
+                let is_short = word.starts_with('-') && !word.starts_with("--") && word.contains('i');
+                is_short || word.starts_with("--in-place")
+            }
+            "awk" => word == "inplace" || word == "-iinplace",
+            "cp" => word.starts_with("-t") || word.starts_with("--target-directory"),
+            _ => false,
+        };
+        self.arguments.iter().any(|word| is_in_place(word))
+    }
+
+    /// Returns whether a word that is a file by its place may be a relative path, and no text. In doubt it is a text: the
+    /// ledger keeps none.
+    fn is_relative(&self, word: &str) -> bool {
+        if SEARCHERS.contains(&self.program) {
+            return is_usual(word) && is_file(word);
+        }
+        if VIEWERS.contains(&self.program) {
+            return is_usual(word) || (is_file(word) && self.shown_words().last() == Some(&word));
+        }
+        is_usual(word) || is_file(word)
     }
 
     /// Returns the arguments of a program that shows files that may be files.
@@ -303,16 +319,12 @@ impl<'c> ProgramCall<'c> {
         let joined = joined.filter(|(option, _)| behind(option)).map(|(_, value)| value);
         let all = match self.script() {
             Ok(script) if self.is_interpreter() => script + 1,
-            _ if self.program == "tee" || self.word.contains('/') => 0,
+            _ if ["tee", "touch", "mv"].contains(&self.program) || self.word.contains('/') => 0,
+            _ if self.program == "cp" => self.arguments.len().saturating_sub(1),
             _ => self.arguments.len(),
         };
         let all = self.arguments.iter().skip(all).map(String::as_str);
         pairs.chain(joined).chain(all).filter(|_| !self.is_shower()).collect()
-    }
-
-    /// Returns what was done with a file that the command names: what is below `scripts` was run, unless the program shows it.
-    fn kind(&self, file: &SkillPath) -> UsageKind {
-        if file.path.starts_with("scripts/") && !self.is_shower() { UsageKind::Run } else { file.read() }
     }
 }
 
@@ -336,57 +348,4 @@ pub(super) fn joined_words(words: &[&str]) -> String {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     let words = words.iter().map(|word| if is_one(word) { quoted(word) } else { (*word).to_owned() });
     words.collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_skills_are_found_from_where_a_command_runs() {
-        let found = |command: &str, dir: Option<&str>| {
-            let files =
-                commanded_files(command, dir).into_iter().map(|(_, file)| format!("{} {}", file.skill, file.path));
-            files.collect::<Vec<_>>()
-        };
-        let pdf = Some("/home/a/.agents/skills/pdf/");
-        assert_eq!(found("sh ./scripts/list.sh --all", pdf), ["pdf scripts/list.sh"]);
-        assert_eq!(found("cat pdf/SKILL.md", Some("/home/a/.agents/skills")), ["pdf SKILL.md"]);
-        assert_eq!(found("cd /x/.claude/skills/pdf && sh scripts/list.sh", None), ["pdf scripts/list.sh"]);
-        assert_eq!(found("cd '/x y/.claude/skills/pdf'; cat fields.md", None), ["pdf fields.md"]);
-        assert_eq!(found("cat /x/skills/csv/a.md", pdf), ["csv a.md"]);
-        assert_eq!(found("cat ../../etc/passwd; ls -a.b; cd", pdf), [""; 0]);
-        assert_eq!(found("cd pdf && sh scripts/list.sh", Some("/home/a/.agents/skills")), ["pdf scripts/list.sh"]);
-        assert_eq!(found("cd /x/skills/pdf/scripts && python3 fill.py a.pdf", None), ["pdf scripts/fill.py"]);
-        assert_eq!(found("sed -n '1,20p' fields.md | head -3 > out.txt", pdf), ["pdf fields.md"]);
-        assert_eq!(
-            found("cat fields.md 2>/dev/null; head -2 v1 >b.md; ./fill.sh < in.csv", pdf),
-            ["pdf fields.md", "pdf fill.sh"]
-        );
-        assert_eq!(found("cargo test src/lib.rs", Some("/work/site")), [""; 0]);
-    }
-
-    #[test]
-    fn words_that_are_no_files_by_their_place_are_not_kept() {
-        let pdf = Some("/home/a/.agents/skills/pdf");
-        let long = "python scripts/fill.py --mail j.doe@example.com --token=eyJh.abc.def out.pdf";
-        let files: Vec<String> = commanded_files(long, pdf).into_iter().map(|(_, file)| file.path).collect();
-        assert_eq!(files, ["scripts/fill.py"]);
-        for command in [
-            "git commit -m 'For Mr. Smith, see form.Therapy'",
-            "python3 - <<'END'\nprint('j.doe scripts/a.py')\nEND",
-            "find . ; git add .",
-            "grep j.doe fields.md",
-            "echo call.me at https://a.example/b.html",
-        ] {
-            assert_eq!(commanded_files(command, pdf), [], "{command}");
-        }
-    }
-
-    #[test]
-    fn a_script_runs_unless_it_is_shown() {
-        let kind = |command: &str| commanded_files(command, None)[0].0;
-        assert_eq!(kind("python skills/pdf/scripts/fill.py"), UsageKind::Run);
-        assert_eq!(kind("cat skills/pdf/scripts/fill.py"), UsageKind::FileRead);
-    }
 }
