@@ -423,6 +423,7 @@ impl Context {
     fn embed_skills(&self, mode: Mode) -> Result<(), CliError> {
         self.check_mode(mode)?;
         let skills = self.skills()?;
+        self.warn_without_model(mode)?;
         let is_asked = self.settings()?.disclose.model == Some(SentenceModelUse::Always);
         let is_used = match mode {
             Mode::Keyword => false,
@@ -446,6 +447,31 @@ impl Context {
             }
             made => Ok(made.map(drop)?),
         }
+    }
+
+    /// Warns if the settings say that the mode `hybrid` always uses the sentence model, and none is installed. One that is
+    /// damaged is reported when it is opened.
+    #[cfg(feature = "semantic")]
+    pub(crate) fn warn_without_model(&self, mode: Mode) -> Result<(), CliError> {
+        let is_asked = self.settings()?.disclose.model == Some(SentenceModelUse::Always);
+        if mode == Mode::Hybrid && is_asked && self.local_skills()?.sentence_model().is_none() {
+            let data = self.environment()?.data_home.as_ref().map(|data| data.join("skillcue"));
+            let dir =
+                data.map_or("the data directory".to_owned(), |data| self.short_path(&skillcue_model::model_dir(&data)));
+            let message = format!(
+                "skills are matched by words alone: `model = \"always\"` needs the sentence model, and it is not in {dir}"
+            );
+            let help = "`skillcue model install` downloads it, once: 22 MB; `model = \"auto\"` does without it";
+            self.terminal.warn("no_model", &message, help);
+        }
+        Ok(())
+    }
+
+    /// Warns about nothing: this build uses no sentence model.
+    #[cfg(not(feature = "semantic"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other builds look into the settings")]
+    pub(crate) fn warn_without_model(&self, _: Mode) -> Result<(), CliError> {
+        Ok(())
     }
 
     /// Reads the bodies of many skills for the next time, after the answer is out. There is no next time without the

@@ -53,11 +53,12 @@ fn of_model(error: &skillcue_model::SentenceModelError) -> SentenceError {
 }
 
 impl Host {
-    /// Returns the installed sentence model, if there is one and this build can run it. It is not opened yet.
+    /// Returns the installed sentence model, if there is one and this build can run it. It is not opened yet: one with a file
+    /// that is missing or damaged is returned, too, and fails for the first text with the file and what is wrong with it.
     #[cfg(feature = "semantic")]
     pub(crate) fn sentence_model(&self) -> Option<Arc<dyn SentenceVectors>> {
         let data = self.environment().data_home.as_ref()?.join("skillcue");
-        let dir = skillcue_model::is_installed(&data).then(|| skillcue_model::model_dir(&data))?;
+        let dir = skillcue_model::is_present(&data).then(|| skillcue_model::model_dir(&data))?;
         Some(Arc::new(InstalledModel { dir, opened: OnceLock::new() }))
     }
 
@@ -69,7 +70,8 @@ impl Host {
     }
 
     /// Makes the vectors of skills in the background, if a sentence model is installed and takes part in `mode` by the
-    /// settings. Until they are made, skills are matched without them. For processes that run for long.
+    /// settings. Until they are made, skills are matched without them. For processes that run for long. A model that has
+    /// failed already is left alone.
     ///
     /// ```
     /// use skillcue::Mode;
@@ -99,7 +101,7 @@ impl Host {
         };
         let skills = self.skills()?;
         let is_kept = settings.cache.is_some() || skills.catalog().len() <= MAX_UNKEPT;
-        Ok(is_wanted && is_kept && skills.sentence_model().is_some())
+        Ok(is_wanted && is_kept && skills.check_mode(Mode::Semantic).is_ok())
     }
 }
 

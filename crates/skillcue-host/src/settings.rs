@@ -130,7 +130,6 @@ impl Settings {
         };
         settings.disclose = config.disclose;
         settings.disclose.select(environment.select);
-        settings.check_disclosure()?;
         settings.run = config.run;
         settings.servers = config.mcp;
         crate::policy::drop_refused_servers(&settings.policy, &mut settings.servers, &mut settings.notices);
@@ -146,18 +145,6 @@ impl Settings {
             settings.cache = environment.cache_home.as_ref().map(|dir| dir.join("skillcue/index"));
         }
         Ok(settings)
-    }
-
-    /// Refuses numbers that make no sense. Leniently, they are a notice, and the default configuration counts.
-    fn check_disclosure(&mut self) -> Result<(), HostError> {
-        let Err(error) = self.disclose.config().check() else { return Ok(()) };
-        let (message, help) = (error.to_string(), "correct it in [disclose] of skillcue.toml");
-        if !self.lenient {
-            return Err(HostError::usage("config", message).help(help));
-        }
-        self.notices.push(Diagnostic::named("config", Severity::Error, message).with_help(help));
-        self.disclose = DiscloseSection::default();
-        Ok(())
     }
 
     /// Adds the directories that were named for this run: by flags, or else by the variable.

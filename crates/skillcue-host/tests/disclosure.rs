@@ -36,10 +36,12 @@ fn a_number_that_makes_no_sense_is_refused_and_leniently_a_notice() {
     let home = tempfile::tempdir().unwrap();
     let config = "[disclose]\npolicy = \"hint\"\ncatalog_share = 7\n";
     let error = host(home.path(), config).skills().unwrap_err();
-    assert_eq!((error.code(), error.is_usage()), ("config", true));
+    assert_eq!((error.code(), error.is_usage()), ("config", false));
     assert_eq!(error.message(), "`catalog_share` must be a number from 0 to 1, not 7");
+    let at = error.shown_excerpt().unwrap();
+    assert_eq!((at.line, at.column, at.width), (3, 17, 1));
     let host = host(home.path(), config);
     let settings = host.lenient_settings().unwrap();
-    assert_eq!(settings.notices[0].message, error.message());
+    assert_eq!(settings.notices[0].message, format!("{}:3:17: {}", at.path, error.message()));
     assert_eq!(host.skills().unwrap().disclose("Say bonjour to Alice").policy, Policy::Inject);
 }

@@ -186,6 +186,18 @@ pub fn is_installed(data_dir: &Path) -> bool {
     WHEELS.iter().flat_map(|wheel| wheel.members).all(has_size)
 }
 
+/// Returns whether any file of a model is below a data directory, whole or not: quick enough for every start. A model of
+/// which a part is missing or damaged is present, and opening it says what is wrong with it.
+///
+/// ```
+/// let data = tempfile::tempdir().unwrap();
+/// assert!(!skillcue_model::is_present(data.path()));
+/// ```
+pub fn is_present(data_dir: &Path) -> bool {
+    let dir = model_dir(data_dir);
+    WHEELS.iter().flat_map(|wheel| wheel.members).any(|file| fs::symlink_metadata(dir.join(file.name)).is_ok())
+}
+
 impl PinnedFile {
     /// Returns the pinned digest.
     pub(crate) fn digest(&self) -> Digest {
@@ -290,6 +302,18 @@ mod tests {
         assert!(!found.is_installed() && !is_installed(data.path()));
         assert!(remove(data.path()).unwrap() && !remove(data.path()).unwrap());
         assert!(dir.join("notes.txt").exists());
+    }
+
+    #[test]
+    fn a_model_with_a_truncated_or_missing_file_is_present_and_not_installed() {
+        let data = tempfile::tempdir().unwrap();
+        let dir = model_dir(data.path());
+        assert!(!is_present(data.path()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("notes.txt"), "mine").unwrap();
+        assert!(!is_present(data.path()), "the directory alone is no model");
+        fs::write(dir.join(NETWORK.name), [0; 100]).unwrap();
+        assert!(is_present(data.path()) && !is_installed(data.path()));
     }
 
     #[test]

@@ -32,7 +32,8 @@ mod wordpiece;
 pub use download::{Downloader, HttpDownloader};
 pub use error::SentenceModelError;
 pub use files::{
-    MODEL_NAME, ModelFileState, ModelFileStatus, ModelStatus, is_installed, model_dir, remove, status, vector_files,
+    MODEL_NAME, ModelFileState, ModelFileStatus, ModelStatus, is_installed, is_present, model_dir, remove, status,
+    vector_files,
 };
 pub use index::PackageIndex;
 pub use install::install;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use skillcue_disclose::Fallback;
 use skillcue_select::Mode;
 
-use error::doubled;
+use error::{doubled, out_of_range};
 use judge::SelectTable;
 
 pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
@@ -270,7 +270,10 @@ impl Config {
         let (select, judge) = std::mem::take(&mut config.select).sections();
         config.disclose.select(select);
         config.judge = judge;
-        Ok(config)
+        match out_of_range(text, &config.disclose) {
+            Some(error) => Err(error),
+            None => Ok(config),
+        }
     }
 
     /// Returns the configuration with relative paths made absolute by the directory of its file.
@@ -447,6 +450,27 @@ mod tests {
         assert!(said("fallback = 'all'").ends_with("expected one of `none`, `show_all`, `ask_user`"));
         assert!(said("model = 'on'").ends_with("expected one of `auto`, `off`, `always`"));
         assert!(said("max_skills = -1").ends_with("expected a whole number, 0 or more"));
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_an_error_at_its_place() {
+        let cases = [
+            ("select", "eagerness", "2"),
+            ("select", "eagerness", "nan"),
+            ("select", "eagerness", "-1"),
+            ("select", "eagerness", "1.1"),
+            ("disclose", "eagerness", "inf"),
+            ("disclose", "catalog_share", "7"),
+        ];
+        for (section, setting, value) in cases {
+            let error = Config::parse(&format!("[{section}]\n{setting} = {value}  # much\n")).unwrap_err();
+            assert_eq!(error.message, format!("`{setting}` must be a number from 0 to 1, not {value}"));
+            assert_eq!((error.line, error.column, error.width), (2, setting.len() + 4, value.len()));
+            assert_eq!(error.help, format!("write a number from 0 to 1 below [{section}]"));
+        }
+        let error = Config::parse("select.eagerness = 2\n[disclose]\nmax_skills = 1\n").unwrap_err();
+        assert_eq!((error.line, error.column), (1, 20));
+        assert!(Config::parse("[select]\neagerness = 1\n[disclose]\ncatalog_share = 0\n").is_ok());
     }
 
     #[test]

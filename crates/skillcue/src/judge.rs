@@ -157,39 +157,44 @@ impl Judging {
                     reorder(selection, self.name(), &positions, &chosen);
                     JudgeOutcome::Chose { count: chosen.len() }
                 }
-                Err(error) => {
-                    tracing::warn!(judge = self.name(), "the judge has no answer: {error}");
-                    JudgeOutcome::Failed { why: error.to_string() }
-                }
+                Err(error) => JudgeOutcome::Failed { why: error.to_string() },
             },
         };
         let (judge, candidates) = (self.name().to_owned(), positions.len());
         selection.judgement = Some(Judgement { judge, candidates, outcome });
     }
 
-    /// Returns the skills that the judge chooses, by their positions in the catalog.
+    /// Returns the skills that the judge chooses, by their positions in the catalog. A failure is logged when the judge is
+    /// asked, and not again while the cache has it.
     fn choice(&self, catalog: &Catalog, message: &str, skills: &[usize]) -> Result<Arc<[usize]>, JudgeError> {
         let message = cut(message, MAX_MESSAGE);
         let mut sorted = skills.to_vec();
         sorted.sort_unstable();
         let key = JudgeKey { generation: catalog.generation(), message: message.into(), skills: sorted.into() };
         self.cache.get_or_ask(&key, || {
-            let candidate = |at: &usize| {
-                let skill = catalog.all().get(*at)?;
-                let manifest = skill.make_manifest();
-                let description = visible(cut(manifest.description(), MAX_DESCRIPTION)).into_owned();
-                Some(JudgeCandidate { name: skill.name().to_owned(), description })
-            };
-            let candidates: Vec<JudgeCandidate> = skills.iter().filter_map(candidate).collect();
-            let chosen = self.judge.choose(&JudgeQuestion { message, candidates: &candidates })?;
-            let skill = |at: &usize| skills.get(*at).copied();
-            let chosen: Option<Vec<usize>> = chosen.iter().map(skill).collect();
-            let chosen = chosen.ok_or_else(|| JudgeError::new("it chose a skill that it was not given"))?;
-            if (1..chosen.len()).any(|at| chosen[..at].contains(&chosen[at])) {
-                return Err(JudgeError::new("it chose a skill twice"));
-            }
-            Ok(chosen.into())
+            self.ask(catalog, message, skills).inspect_err(|error| {
+                tracing::warn!(judge = self.name(), "the judge has no answer: {error}");
+            })
         })
+    }
+
+    /// Asks the judge, and checks its answer.
+    fn ask(&self, catalog: &Catalog, message: &str, skills: &[usize]) -> Result<Arc<[usize]>, JudgeError> {
+        let candidate = |at: &usize| {
+            let skill = catalog.all().get(*at)?;
+            let manifest = skill.make_manifest();
+            let description = visible(cut(manifest.description(), MAX_DESCRIPTION)).into_owned();
+            Some(JudgeCandidate { name: skill.name().to_owned(), description })
+        };
+        let candidates: Vec<JudgeCandidate> = skills.iter().filter_map(candidate).collect();
+        let chosen = self.judge.choose(&JudgeQuestion { message, candidates: &candidates })?;
+        let skill = |at: &usize| skills.get(*at).copied();
+        let chosen: Option<Vec<usize>> = chosen.iter().map(skill).collect();
+        let chosen = chosen.ok_or_else(|| JudgeError::new("it chose a skill that it was not given"))?;
+        if (1..chosen.len()).any(|at| chosen[..at].contains(&chosen[at])) {
+            return Err(JudgeError::new("it chose a skill twice"));
+        }
+        Ok(chosen.into())
     }
 }
 

@@ -135,6 +135,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.record_usage("mcp")?;
     let skills = Arc::clone(context.local_skills()?);
     context.check_mode(context.mode(None)?)?;
+    context.warn_without_model(context.mode(None)?)?;
     context.print_diagnostics();
     let are_shared = keys.are_shared();
     let mut options = ServerOptions::new(keys);

@@ -161,9 +161,18 @@ fn an_eagerness_is_from_0_to_1() {
     sandbox.write("work/old.toml", "[disclose]\nmin_confidence = 0.5\n");
     let run = sandbox.isolated(&["--config", "old.toml", "context", "x"]);
     assert!(run.code == Some(1) && run.stderr.contains("help: `eagerness` replaces it: from 0"), "{run}");
-    sandbox.write("work/wrong.toml", "[disclose]\neagerness = 2\n");
-    let run = sandbox.isolated(&["--config", "wrong.toml", "context", "x"]);
-    assert!(run.stderr.contains("`eagerness` must be a number from 0 to 1, not 2"), "{run}");
+    sandbox.write("work/wrong.toml", "[select]\nmode = \"hybrid\"\neagerness = 2\n");
+    assert_snapshot!(sandbox.isolated(&["--config", "wrong.toml", "context", "x"]), @r"
+    exit 1
+    --- stderr
+    error[config]: `eagerness` must be a number from 0 to 1, not 2
+     --> [TMP]/work/wrong.toml:3:13
+      |
+    3 | eagerness = 2
+      |             ^
+      |
+      = help: write a number from 0 to 1 below [select]
+    ");
 }
 
 #[test]

@@ -74,6 +74,8 @@ fn a_judge_that_fails_is_a_note() {
     let line = "the judge ollama:small failed, and the order is that without it: its answer \"I think it is huts\" is no list \
                 of numbers";
     assert!(why.stdout.replace("huts.\"", "huts\"").contains(line), "{why}");
+    let logged = why.stderr.matches("the judge has no answer").count();
+    assert_eq!(logged, 1, "why selects and discloses, and the failure is logged once: {why}");
     assert_eq!(first(&sandbox, &["search", "--judge", MESSAGE]), "trails");
 }
 

@@ -258,19 +258,21 @@ fn triggers_for_everything_and_stuffing_are_named() {
     let sandbox = Sandbox::new();
     let words: Vec<String> = (0..200).map(|number| format!("word{number}")).collect();
     let text = "---\nname: greedy\ndescription: Does much. Use when asked to do much.\nmetadata:\n  triggers:\n    \
-                keywords: [the, KEYWORDS]\n    patterns: ['.*']\n---\nDo it.\n";
+                keywords: [the, KEYWORDS]\n    patterns: ['.*']\n    files: ['*.*']\n    languages: [c, d, go, java, lua, r, zig]\n---\nDo it.\n";
     sandbox.write("work/skills/greedy/SKILL.md", text.replace("KEYWORDS", &words.join(", ")));
     let lint = sandbox.run(&["lint"]);
     assert_eq!(lint.code, Some(1), "{lint}");
     for said in [
         "info[generic_trigger]: `the` is in most messages: the skill would fire all the time",
         "info[generic_trigger]: the pattern `.*` matches an empty message: the skill would fire all the time",
-        "warning[keyword_stuffing]: the skill has 202 triggers",
+        "info[generic_trigger]: the glob `*.*` matches any file: the skill would fire for every file",
+        "info[generic_trigger]: the triggers list 7 languages: the skill would fire for most code",
+        "warning[keyword_stuffing]: the skill has 210 triggers",
     ] {
         assert!(lint.stderr.contains(said), "{said}: {lint}");
     }
     let audit = sandbox.run(&["audit", "skills/greedy"]);
-    assert!(audit.stdout.contains("medium[keyword-stuffing]: the skill has 202 triggers"), "{audit}");
+    assert!(audit.stdout.contains("medium[keyword-stuffing]: the skill has 210 triggers"), "{audit}");
 }
 
 /// Issue 18.

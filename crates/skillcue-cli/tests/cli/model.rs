@@ -106,11 +106,7 @@ mod semantic {
     #[test]
     fn a_damaged_model_is_an_error_in_semantic_and_a_warning_in_hybrid() {
         let sandbox = Sandbox::with_pdf();
-        for (name, bytes) in [("tokenizer.json", 466_247), ("model.onnx", 22_928_619)] {
-            sandbox.write(&format!("{DIR}/{name}"), "");
-            let file = std::fs::File::options().write(true).open(sandbox.path(&format!("{DIR}/{name}"))).unwrap();
-            file.set_len(bytes).unwrap();
-        }
+        install_zeros(&sandbox, &[("tokenizer.json", 466_247), ("model.onnx", 22_928_619)]);
         sandbox.write("work/always.toml", "[select]\nmodel = \"always\"\n");
         let words = sandbox.run(&["search", "fill in a pdf form"]);
         assert!(words.stderr.is_empty() || !words.stderr.contains("warning"), "hybrid does not open it: {words}");
@@ -122,6 +118,64 @@ mod semantic {
         let run = sandbox.run(&["--config", "always.toml", "search", "fill in a pdf form"]);
         assert!(run.stderr.contains("warning[model_damaged]: skills are matched by words alone"), "{run}");
         assert_eq!(run.stdout, words.stdout);
+    }
+
+    /// Writes files of these sizes in the place of the model's.
+    fn install_zeros(sandbox: &Sandbox, files: &[(&str, u64)]) {
+        for (name, bytes) in files {
+            sandbox.write(&format!("{DIR}/{name}"), "");
+            let file = std::fs::File::options().write(true).open(sandbox.path(&format!("{DIR}/{name}"))).unwrap();
+            file.set_len(*bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_truncated_model_is_damaged_for_every_command() {
+        let sandbox = Sandbox::with_pdf();
+        sandbox.write("work/always.toml", "[select]\nmodel = \"always\"\n");
+        let words = sandbox.run(&["context", "fill in a pdf form"]);
+        install_zeros(&sandbox, &[("tokenizer.json", 466_247), ("model.onnx", 100)]);
+        assert!(sandbox.run(&["model", "status"]).stdout.contains("damaged\n"));
+        // The vocabulary is read first.
+        for (file, bytes, whole) in [("tokenizer.json", 99, 466_247), ("model.onnx", 100, 22_928_619)] {
+            install_zeros(&sandbox, &[("tokenizer.json", 466_247), ("model.onnx", 22_928_619), (file, bytes)]);
+            let run = sandbox.run(&["context", "--mode", "semantic", "fill in a pdf form"]);
+            assert!(run.stderr.contains("error[model_damaged]"), "{run}");
+            assert!(run.stderr.contains("`skillcue model install` replaces the files that differ"), "{run}");
+            if file == "tokenizer.json" {
+                assert!(run.stderr.contains(&format!("{file} is not the file")), "{run}");
+                assert!(run.stderr.contains(&format!("it has {bytes} bytes instead of {whole}")), "{run}");
+            }
+            let run = sandbox.run(&["--config", "always.toml", "context", "fill in a pdf form"]);
+            assert_eq!(run.stderr.matches("warning[").count(), 1, "{run}");
+            assert!(run.stderr.contains("warning[model_damaged]: skills are matched by words alone: "), "{run}");
+            assert_eq!((run.code, run.stdout), (Some(0), words.stdout.clone()));
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_always_to_be_used_and_is_missing_is_one_warning() {
+        let sandbox = Sandbox::with_pdf();
+        sandbox.write("work/always.toml", "[select]\nmodel = \"always\"\n");
+        let words = sandbox.run(&["search", "fill in a pdf form"]);
+        let run = sandbox.run(&["--config", "always.toml", "search", "fill in a pdf form"]);
+        assert_eq!(run.stdout, words.stdout);
+        assert_snapshot!(run.stderr, @r#"
+        warning[no_model]: skills are matched by words alone: `model = "always"` needs the sentence model, and it is not in ~/.local/share/skillcue/models/all-MiniLM-L6-v2-int8
+          help: `skillcue model install` downloads it, once: 22 MB; `model = "auto"` does without it
+        2 skills
+        "#);
+        let keyword = sandbox.run(&["--config", "always.toml", "search", "--mode", "keyword", "fill in a pdf form"]);
+        assert!(!keyword.stderr.contains("warning"), "{keyword}");
+        install_zeros(&sandbox, &[("model.onnx", 22_928_619)]);
+        let run = sandbox.run(&["--config", "always.toml", "search", "fill in a pdf form"]);
+        assert!(run.stderr.contains("warning[model_missing]: skills are matched by words alone: "), "{run}");
+        assert!(run.stderr.contains("tokenizer.json is missing") && run.stdout == words.stdout, "{run}");
+        let run = sandbox.run(&["search", "--mode", "semantic", "fill in a pdf form"]);
+        assert!(
+            run.stderr.contains("error[model_missing]") && run.stderr.contains("`skillcue model install`"),
+            "{run}"
+        );
     }
 
     /// A server that has nothing: every answer is 404, and the first lines of requests are returned.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::StyleCheck;
-use crate::generic::{generic_pattern, is_generic};
+use crate::generic::{generic_languages, generic_pattern, is_generic, is_generic_glob};
 use crate::node::{Node, Value};
 use crate::{Code, Manifest};
 
-/// Maximum number of patterns that are tried on messages.
+/// Maximum number of patterns that are tried on messages, and of globs that are tried on files.
 const MAX_PATTERNS: usize = 200;
 
 impl StyleCheck<'_> {
@@ -42,6 +42,22 @@ impl StyleCheck<'_> {
                 let message = format!("the pattern `{text}` matches {probe}: the skill would fire all the time");
                 self.report(Code::GenericTrigger, message, at, "require words that belong to the skill's task");
             }
+        }
+        let distinct: BTreeSet<&str> = triggers.files.iter().map(AsRef::as_ref).collect();
+        for text in distinct.into_iter().take(MAX_PATTERNS) {
+            if is_generic_glob(text) && self.is_below_cap(Code::GenericTrigger) {
+                let at =
+                    node.and_then(|node| find_text(node, text)).map(|node| self.place(node.span.range())).or(place);
+                let message = format!("the glob `{text}` matches any file: the skill would fire for every file");
+                self.report(Code::GenericTrigger, message, at, "name the endings or directories of the skill's files");
+            }
+        }
+        if let Some(count) = generic_languages(triggers.languages.iter().map(AsRef::as_ref))
+            && self.is_below_cap(Code::GenericTrigger)
+        {
+            let at = node.and_then(|node| node.get("languages")).map(|node| self.place(node.span.range())).or(place);
+            let message = format!("the triggers list {count} languages: the skill would fire for most code");
+            self.report(Code::GenericTrigger, message, at, "list the languages of the skill's task, six at most");
         }
     }
 
@@ -94,6 +110,20 @@ mod tests {
         let expected: Vec<(String, u32)> = expected.map(|(message, line)| (message.to_owned(), line)).to_vec();
         assert_eq!(found(triggers, Code::GenericTrigger), expected);
         assert_eq!(found("    keywords: [pdf, hello, fix]\n", Code::GenericTrigger), []);
+    }
+
+    #[test]
+    fn globs_for_any_file_and_lists_of_most_languages_are_named() {
+        let triggers = "    files: ['*', '*.pdf', '**/*']\n    languages:\n      - rust\n      - rs\n      - go\n      - c\n      - java\n      - ruby\n      - python\n      - swift\n";
+        let expected = [
+            ("the glob `*` matches any file: the skill would fire for every file", 6),
+            ("the glob `**/*` matches any file: the skill would fire for every file", 6),
+            ("the triggers list 7 languages: the skill would fire for most code", 8),
+        ];
+        let expected: Vec<(String, u32)> = expected.map(|(message, line)| (message.to_owned(), line)).to_vec();
+        assert_eq!(found(triggers, Code::GenericTrigger), expected);
+        let six = "    files: ['*.*.rs', 'src/**']\n    languages: [rust, rs, go, c, java, ruby, python]\n";
+        assert_eq!(found(six, Code::GenericTrigger), []);
     }
 
     /// Issue 18.

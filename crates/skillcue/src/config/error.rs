@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Config;
+use super::{Config, DiscloseSection};
 
 /// The reason why a `skillcue.toml` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +72,21 @@ pub(super) fn doubled(text: &str, config: &Config) -> Option<ConfigError> {
     Some(ConfigError::at(text, second, message, "keep the one below [select]".to_owned()))
 }
 
+/// Returns the error about a number that must be from 0 to 1, and is not. It names the section in which the number is.
+pub(super) fn out_of_range(text: &str, disclose: &DiscloseSection) -> Option<ConfigError> {
+    let setting = disclose.config().check().err()?.setting;
+    let spans: SelectionSpans = toml::from_str(text).unwrap_or_default();
+    let sections = [("select", &spans.select), ("disclose", &spans.disclose)];
+    let found = sections.into_iter().find_map(|(section, settings)| Some((section, settings.get(setting)?.span())));
+    let (section, span) = found.unwrap_or(("disclose", 0..0));
+    let written = text.get(span.clone()).unwrap_or_default();
+    let message = format!("`{setting}` must be a number from 0 to 1, not {written}");
+    Some(ConfigError::at(text, span, message, format!("write a number from 0 to 1 below [{section}]")))
+}
+
 /// The places of the settings in the two sections that may hold those about selection.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct SelectionSpans {
     select: BTreeMap<String, Spanned<toml::Value>>,
     disclose: BTreeMap<String, Spanned<toml::Value>>,
