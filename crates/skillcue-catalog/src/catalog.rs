@@ -13,10 +13,9 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::checkout::Origins;
 use crate::discovery::Effort;
+use crate::org_policy::ResolvedOrigins;
 use crate::parallel::{MIN_PARALLEL, all_pairs};
-use crate::{
-    Enablement, InvalidSkill, OrgPolicy, PolicyGate, PolicyRefusal, Skill, SkillDir, SkillOrigins, Source, TreeLimits,
-};
+use crate::{Enablement, InvalidSkill, OrgPolicy, PolicyGate, PolicyRefusal, Skill, SkillDir, Source, TreeLimits};
 use skillcue_base::Shown;
 
 /// Every discovered skill, sorted by name, and the diagnostics of the discovery. Immutable: share it by `Arc`, and let
@@ -32,7 +31,7 @@ pub struct Catalog {
     pub(crate) effort: Effort,
     pub(crate) by_name: OnceLock<HashTable<u32>>,
     pub(crate) generation: OnceLock<Generation>,
-    pub(crate) policy: Option<(Arc<PolicyGate>, Arc<SkillOrigins>)>,
+    pub(crate) policy: Option<(Arc<PolicyGate>, Arc<ResolvedOrigins>)>,
 }
 
 /// An id of all metadata of a catalog. It changes if and only if some skill's metadata does: not with bodies, file
@@ -50,7 +49,7 @@ impl fmt::Display for Generation {
 pub(crate) struct CatalogRules<'r> {
     pub(crate) enablement: &'r Enablement,
     pub(crate) origins: Origins<'r>,
-    pub(crate) policy: Option<(Arc<PolicyGate>, Arc<SkillOrigins>)>,
+    pub(crate) policy: Option<(Arc<PolicyGate>, Arc<ResolvedOrigins>)>,
 }
 
 impl Catalog {

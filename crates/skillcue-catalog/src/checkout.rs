@@ -101,6 +101,11 @@ impl<'d> Origins<'d> {
         Origins { checkout, roots: roots.iter().zip(known).map(of_root).collect() }
     }
 
+    /// Returns whether a checkout brings all of a root.
+    pub(crate) fn is_foreign_root(&self, root: &SkillRoot) -> bool {
+        root.foreign || matches!(self.roots.get(root.rank as usize), Some((_, CheckoutShare::All)))
+    }
+
     /// Returns whether a checkout brings the skill: by the root below which it was found, or by the real path of its
     /// files.
     pub(crate) fn is_foreign(&self, skill: &Skill) -> bool {

@@ -15,6 +15,7 @@ use crate::catalog::CatalogRules;
 use crate::checkout::Origins;
 use crate::discovery_state::{DiscoveryState, TouchedDirs};
 use crate::index_cache::{IndexCache, encode};
+use crate::org_policy::ResolvedOrigins;
 use crate::parallel::{all_pairs, sort_by};
 use crate::section::{RootSection, SectionEntry, is_recent};
 use crate::walk::{Findings, walk};
@@ -152,6 +153,7 @@ impl Discovery {
     fn discover(&self, mut state: Option<&mut DiscoveryState>, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
         let mut roots = self.roots.clone();
         roots.sort_by_key(|root| root.source);
+        crate::remote::rename_parts(&mut roots, &self.remote, &self.origins);
         let roots: Vec<Arc<SkillRoot>> =
             (0..).zip(roots).map(|(rank, root)| Arc::new(SkillRoot { rank, ..root })).collect();
         let has_state = state.as_ref().is_some_and(|state| state.knows(roots.len()));
@@ -216,14 +218,17 @@ impl Discovery {
             let dropped = drop_duplicates(&mut skills, &mut invalid);
             diagnostics.retain(|found| found.path.as_ref().is_none_or(|path| !dropped.contains(path)));
         }
-        if !self.remote.is_empty() {
-            skills.append(&mut crate::remote::skills(&self.remote, roots, &mut diagnostics));
-        }
-        let origins = Origins::new(self.checkout.as_ref(), roots, real);
         let gate = self.policy.as_ref().filter(|gate| !gate.policy().is_empty());
-        if let Some(gate) = gate {
+        let gate = gate.map(|gate| (gate, Arc::new(ResolvedOrigins::new(&self.origins, &real))));
+        let origins = Origins::new(self.checkout.as_ref(), roots, real);
+        let namespaces = crate::remote::Namespaces { remote: &self.remote, servers: &self.origins, roots };
+        namespaces.drop_foreign(&mut skills, &origins, &mut diagnostics);
+        if !self.remote.is_empty() {
+            skills.append(&mut namespaces.skills(&origins, &mut diagnostics));
+        }
+        if let Some((gate, known)) = &gate {
             skills.par_iter_mut().for_each(|skill| {
-                let standing = gate.standing(skill, origins.is_foreign(skill), &self.origins);
+                let standing = gate.standing(skill, origins.is_foreign(skill), known);
                 if standing.refusal.is_some() || standing.is_required {
                     skill.extra_mut().standing = standing;
                 }
@@ -232,7 +237,7 @@ impl Discovery {
         }
         sort_skills(&mut skills);
         let mut programs = ProgramLookup { dirs: self.search_path.as_deref(), known: HashMap::new() };
-        let policy = gate.map(|gate| (Arc::clone(gate), Arc::clone(&self.origins)));
+        let policy = gate.map(|(gate, known)| (Arc::clone(gate), known));
         let rules = CatalogRules { enablement: &self.enablement, origins, policy };
         Catalog::assemble(skills, invalid, diagnostics, &rules, effort, &mut |skill| programs.missing(skill))
     }

@@ -8,6 +8,7 @@ mod file;
 mod gate;
 mod kept;
 mod origin;
+mod resolved;
 
 use std::fmt;
 
@@ -20,9 +21,10 @@ pub(crate) use gate::PolicyStanding;
 pub use gate::{ContentAuditor, PolicyGate, SkillOrigin, SkillOrigins};
 pub use kept::{KeptPolicy, kept_catalog_name};
 pub use origin::{publisher_of, without_userinfo};
+pub(crate) use resolved::ResolvedOrigins;
 
 use crate::{ContentId, NameGlob};
-use origin::SourceRule;
+use origin::{OriginRule, SourceRule};
 
 /// The rules of an organisation about skills. Without any, it refuses nothing.
 ///
@@ -53,7 +55,7 @@ struct PolicyPart {
     publishers: Option<Vec<NameGlob>>,
     keys: Option<Vec<String>>,
     forbidden_names: Vec<NameGlob>,
-    forbidden_origins: Vec<NameGlob>,
+    forbidden_origins: Vec<OriginRule>,
     forbidden_publishers: Vec<NameGlob>,
     forbidden_digests: Vec<ContentId>,
     required: Vec<SkillRequirement>,
@@ -250,6 +252,7 @@ impl OrgPolicy {
     pub fn reads_sources(&self) -> bool {
         let reads = |part: &PolicyPart| {
             part.sources.is_some()
+                || part.forbidden_origins.iter().any(|rule| matches!(rule, OriginRule::Of(_)))
                 || part.audit.as_ref().is_some_and(|audit| !audit.exempt.is_empty())
                 || part.required.iter().any(|it| it.source.is_some())
         };
@@ -359,7 +362,7 @@ impl PolicyPart {
         }
         let publisher = subject.origin.and_then(publisher_of);
         if let Some(origin) = subject.origin
-            && NameGlob::any(&self.forbidden_origins, origin)
+            && self.forbidden_origins.iter().any(|rule| rule.matches(subject))
         {
             return Some(self.refuse("forbid.origins", format!("nothing may come from {}", Shown(origin))));
         }
@@ -439,7 +442,7 @@ impl PolicyPart {
         list("published by", self.publishers.as_deref().map(globs).unwrap_or_default());
         list("signed by", self.keys.clone().unwrap_or_default());
         list("forbidden skills", globs(&self.forbidden_names));
-        list("forbidden origins", globs(&self.forbidden_origins));
+        list("forbidden origins", self.forbidden_origins.iter().map(ToString::to_string).collect());
         list("forbidden publishers", globs(&self.forbidden_publishers));
         list("forbidden content", self.forbidden_digests.iter().map(ToString::to_string).collect());
         list("required", self.required.iter().map(|it| Shown(&it.name).to_string()).collect());

@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 use skillcue_format::{Code, Diagnostic, FileKind, Node, Parsed};
 
 use crate::arena::{ArenaRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::checkout::Origins;
 use crate::skill::{RareSkillFields, SkillState};
 use crate::skill_dir::CompactStamp;
-use crate::{ContentId, Skill, SkillFile, SkillRoot, Source};
+use crate::{ContentId, Skill, SkillFile, SkillOrigins, SkillRoot, Source};
 
 /// A skill as a server lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +36,87 @@ pub struct RemoteSkill {
 /// Skills of one root: source, precedence, server and scheme.
 type GroupKey<'s> = (Source, u32, &'s str, &'s str);
 
-/// Makes skills of the ones that servers list, called `server:name`: no server can take the name of another's skill,
-/// and the name shows where the skill comes from.
-pub(crate) fn skills(
+/// The first halves of names such as `acme:refunds`: of servers and catalogs, and of plugins. Each is of one owner.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Namespaces<'n> {
+    pub(crate) remote: &'n [RemoteSkill],
+    /// Those that are configured, also where none of their skills is known.
+    pub(crate) servers: &'n SkillOrigins,
+    pub(crate) roots: &'n [Arc<SkillRoot>],
+}
+
+/// Returns the names of all servers and catalogs, each with the word for what it is.
+fn names<'n>(remote: &'n [RemoteSkill], servers: &'n SkillOrigins) -> HashMap<&'n str, &'static str> {
+    let configured = servers.servers.keys().map(|name| (name.as_str(), "server or catalog"));
+    configured.chain(remote.iter().map(|skill| (&*skill.server, noun(skill.source)))).collect()
+}
+
+/// Takes the names of parts of a project away that are those of servers or catalogs: their skills have addresses of the
+/// project.
+pub(crate) fn rename_parts(roots: &mut [SkillRoot], remote: &[RemoteSkill], servers: &SkillOrigins) {
+    let is_part = |root: &&mut SkillRoot| root.source == Source::Project && root.plugin.is_some();
+    let mut parts = roots.iter_mut().filter(is_part).peekable();
+    if parts.peek().is_none() {
+        return;
+    }
+    let names = names(remote, servers);
+    for root in parts.filter(|root| root.plugin.as_deref().is_some_and(|part| names.contains_key(part))) {
+        root.plugin = None;
+    }
+}
+
+impl Namespaces<'_> {
+    /// Leaves out the skills of a checkout's plugins that are called as a server or a catalog is: what the user has
+    /// configured keeps its name.
+    pub(crate) fn drop_foreign(
+        &self,
+        skills: &mut Vec<Box<Skill>>,
+        origins: &Origins<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        if self.roots.iter().all(|root| root.plugin.is_none()) {
+            return;
+        }
+        let names = names(self.remote, self.servers);
+        let mut said: Vec<Box<str>> = Vec::new();
+        skills.retain(|skill| {
+            let Some((plugin, of)) = skill.plugin().and_then(|plugin| Some((plugin, names.get(plugin)?))) else {
+                return true;
+            };
+            if !origins.is_foreign(skill) {
+                return true;
+            }
+            if !said.iter().any(|name| **name == *plugin) {
+                said.push(plugin.into());
+                let message = format!(
+                    "the plugin `{plugin}` of this project has the same name as the {of} `{plugin}`: the plugin's skills \
+                     are left out"
+                );
+                let help = "rename the plugin in its plugin.json, or the other one in skillcue.toml";
+                let found = Diagnostic::new(Code::Remote, message).with_help(help);
+                diagnostics.push(found.at(skill.root().path.clone()));
+            }
+            false
+        });
+    }
+
+    /// Makes skills of the ones that servers list, called `server:name`: no server can take the name of another's skill,
+    /// and the name shows where the skill comes from.
+    pub(crate) fn skills(&self, origins: &Origins<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Box<Skill>> {
+        let is_plugin = |server: &str| {
+            let is_meant = |root: &&Arc<SkillRoot>| root.plugin.as_deref() == Some(server);
+            self.roots.iter().filter(is_meant).any(|root| !origins.is_foreign_root(root))
+        };
+        skills(self.remote, narrow(self.roots.len()), is_plugin, diagnostics)
+    }
+}
+
+fn skills(
     listed: &[RemoteSkill],
-    roots: &[Arc<SkillRoot>],
+    first_rank: u32,
+    is_plugin: impl Fn(&str) -> bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Box<Skill>> {
-    let first_rank = narrow(roots.len());
-    let is_plugin = |server: &str| roots.iter().any(|root| root.plugin.as_deref() == Some(server));
     let mut groups: HashMap<GroupKey<'_>, Vec<(&RemoteSkill, &str)>> = HashMap::new();
     let mut refused: Vec<&str> = Vec::new();
     for skill in listed {

@@ -40,7 +40,7 @@ pub struct ViewRule {
     /// Globs over plugins, one of which a skill must come from; then skills of no plugin are out.
     #[serde(deserialize_with = "ViewRule::deserialize_included")]
     pub plugins: Vec<NameGlob>,
-    /// Globs over names that are out.
+    /// Globs over names that are out. Of `acme:refunds`, which a catalog or a server lists, `refunds` is such a name, too.
     pub exclude_skills: Vec<NameGlob>,
     /// Globs over sources that are out.
     pub exclude_sources: Vec<NameGlob>,
@@ -77,8 +77,11 @@ impl ViewRule {
         let is_included = (self.skills.is_empty() || is_named(&self.skills))
             && (self.sources.is_empty() || comes_from(&self.sources))
             && (self.plugins.is_empty() || is_of(&self.plugins));
+        // What is out is out from wherever it comes; a policy forbids names in the same way.
+        let plain = name.rsplit_once(':').map_or(name, |(_, plain)| plain);
         is_included
             && !is_named(&self.exclude_skills)
+            && !NameGlob::any(&self.exclude_skills, plain)
             && !comes_from(&self.exclude_sources)
             && !is_of(&self.exclude_plugins)
     }

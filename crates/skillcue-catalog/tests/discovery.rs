@@ -9,6 +9,8 @@ mod generation;
 mod hostile;
 #[path = "discovery/layout.rs"]
 mod layout;
+#[path = "discovery/remote.rs"]
+mod remote;
 #[path = "discovery/revalidation.rs"]
 mod revalidation;
 #[path = "discovery/sources.rs"]

@@ -248,8 +248,16 @@ impl Catalogs {
             // A store that offers nothing newer has failed with the same words.
             found.extend(expiry(&status).filter(|_| !status.failure.as_deref().is_some_and(is_expiry)));
             if status.has_policy && !status.policy_applies {
-                let message = format!("the policy of the catalog {name:?} does not apply: no key is configured for it");
-                found.push(named(message, "add the publisher's public key to its `keys` in skillcue.toml"));
+                // Without a key, it has no signer here; with one, a generation that no key has signed is refused.
+                let (why, help) = if status.signers.is_empty() {
+                    ("no key is configured for it", "add the publisher's public key to its `keys` in skillcue.toml")
+                } else {
+                    (
+                        "it is not on this machine, or not signed by a key that is configured now",
+                        "a pull of the catalog brings it",
+                    )
+                };
+                found.push(named(format!("the policy of the catalog {name:?} does not apply: {why}"), help));
             }
         }
         found

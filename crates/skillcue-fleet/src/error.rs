@@ -156,6 +156,20 @@ pub enum FleetError {
         /// The lowest one that is accepted.
         known: u64,
     },
+    /// The store has documents of generations that no publisher can have written after the current one.
+    #[error(
+        "the store has a document of generation {newest}, and its head names generation {offered}: it was rolled back"
+    )]
+    #[info(
+        code = "rolled_back",
+        hint = "put the newest head back; after a new start on purpose, delete the documents of higher numbers below `catalog` from the store, then collect again"
+    )]
+    NewerDocuments {
+        /// The number that the head names.
+        offered: u64,
+        /// The highest number among the documents.
+        newest: u64,
+    },
     /// The file that remembers which generation was seen cannot be used.
     #[error("{path} cannot be used: {why}; without it, a rollback of the catalog would not be noticed")]
     #[info(

@@ -7,10 +7,14 @@
 //! when it moves the head afterwards, sees another counter, and looks for its blobs again. Blobs younger than the grace
 //! period are kept besides. A collection that dies leaves a lease that ends by itself.
 //!
+//! The head: it is believed like by a publisher. It must be signed by a key of the catalog, if any is known, and not be older
+//! than what this machine has seen. Documents of higher numbers than the head's are never deleted.
+//!
 //! Collections: there is one at a time. A lease has a random number by which its collection knows it; another collection is
 //! refused while it lasts, and before each batch of deletes the number is compared with that in the head.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -20,11 +24,12 @@ use crate::budget::UnpackBudget;
 use crate::document::{DOCUMENT_DIGITS, Document, ShardRef, document_path, read_entries};
 use crate::head::{CollectionLease, HEAD, seconds};
 use crate::limits::{CLOCK_SKEW, CONCURRENT, MAX_COLLECTION, MAX_DOCUMENT, MAX_HEAD, MAX_SHARD, MIN_GRACE};
+use crate::memory::{BaseCheck, SeenFile};
 use crate::store::{WriteOutcome, blob_path};
-use crate::{BlobRef, CatalogHead, FleetEngine, FleetError, Store};
+use crate::{BlobRef, CatalogHead, FleetEngine, FleetError, PublicKey, Store};
 
 /// How a collection works.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct GcOptions {
     /// How many generations are kept.
     pub keep: usize,
@@ -34,11 +39,26 @@ pub struct GcOptions {
     pub dry_run: bool,
     /// Whether a grace period shorter than [`MIN_GRACE`] is meant: for a store that no other process uses.
     pub alone: bool,
+    /// The keys of the catalog, one of which must have signed the head; any head will do without.
+    pub keys: Vec<PublicKey>,
+    /// The name that the catalog must have.
+    pub name: Option<String>,
+    /// The directory that remembers which generation this machine has seen last, as a publisher and as a reader: beside an
+    /// older head, nothing is deleted. Without a directory, nothing is remembered.
+    pub data: Option<PathBuf>,
 }
 
 impl Default for GcOptions {
     fn default() -> GcOptions {
-        GcOptions { keep: 10, grace: Duration::from_hours(7 * 24), dry_run: false, alone: false }
+        GcOptions {
+            keep: 10,
+            grace: Duration::from_hours(7 * 24),
+            dry_run: false,
+            alone: false,
+            keys: Vec::new(),
+            name: None,
+            data: None,
+        }
     }
 }
 
@@ -63,9 +83,10 @@ pub fn gc(engine: &FleetEngine, store: &Store, options: &GcOptions) -> Result<Ca
     engine.wait(async {
         if options.dry_run {
             let (head, _) = read_head(store).await?;
+            check_head(store, &head, options)?;
             return collect(store, &head, options, None).await;
         }
-        let (head, lease) = begin(store).await?;
+        let (head, lease) = begin(store, options).await?;
         let report = collect(store, &head, options, Some(lease)).await;
         let ended = end(store, lease).await;
         let report = report?;
@@ -78,11 +99,28 @@ async fn read_head(store: &Store) -> Result<(CatalogHead, Option<String>), Fleet
     Ok((CatalogHead::read(&fetched.bytes)?, fetched.tag))
 }
 
+/// Checks that the head is the one to collect by: all that it does not need may go. A head that a store has put back, or that
+/// another key has signed, would make the newest generations into old ones.
+fn check_head(store: &Store, head: &CatalogHead, options: &GcOptions) -> Result<(), FleetError> {
+    head.check_signers(&options.keys)?;
+    let name = options.name.as_ref().unwrap_or(&head.signed().catalog);
+    let memories = options.data.iter().flat_map(|data| {
+        [SeenFile::of_publisher(data, store.address()), SeenFile::of_reader(data, name, store.address())]
+    });
+    for seen in memories.map(Some).chain([None]) {
+        // One that has expired is still the newest.
+        let base = BaseCheck { seen, name: options.name.clone(), accepts_expired: true, ..BaseCheck::default() };
+        base.check(Some(head), SystemTime::now())?;
+    }
+    Ok(())
+}
+
 /// Marks the head: nothing is published until the collection has ended, and no other collection begins.
-async fn begin(store: &Store) -> Result<(CatalogHead, CollectionLease), FleetError> {
+async fn begin(store: &Store, options: &GcOptions) -> Result<(CatalogHead, CollectionLease), FleetError> {
     let owner = getrandom::u64().map_err(|error| FleetError::Threads(error.to_string()))?;
     let lease = CollectionLease { until: seconds(SystemTime::now() + MAX_COLLECTION), owner };
     let changed = change(store, |head| {
+        check_head(store, head, options)?;
         let now = SystemTime::now();
         if let Some(left) = head.collection_left(now) {
             return Err(FleetError::Collecting(skillcue_base::rfc3339_seconds(now + left)));
@@ -154,6 +192,10 @@ async fn collect(
         return Err(FleetError::Missing(current));
     }
     found.sort_unstable_by(|a, b| b.cmp(a));
+    // A publisher that was refused, or ended early, leaves a document of the next number, and of no higher one.
+    if let Some((newest, ..)) = found.first().filter(|(newest, ..)| newest.checked_sub(1) > Some(signed.sequence)) {
+        return Err(FleetError::NewerDocuments { offered: signed.sequence, newest: *newest });
+    }
     // A generation was replaced when the next one was written. Several documents of one number are those of publishers
     // that raced: all but one were never current, and all are kept as long.
     let is_young = |when: SystemTime| now.duration_since(when).map_or(true, |age| age < options.grace);
@@ -165,6 +207,8 @@ async fn collect(
         let place = numbers.iter().position(|other| *other == number);
         let next = place.and_then(|place| numbers.get(place.checked_sub(1)?));
         let is_kept = path == current
+            // It may be the newest generation, if the head was put back: then no memory of this machine says so.
+            || number > signed.sequence
             || place.is_some_and(|place| place < options.keep.max(1))
             || is_young(written)
             || next.is_some_and(|next| kept_since(&kept, *next, &is_young));

@@ -1,23 +1,23 @@
 //! The last good generation on disk, and what was seen of the catalog so far.
 //!
-//! Nothing here is trusted because it is here: parts and files are compared with their digests on every read. (The
-//! unpacked index over texts has checksums of its own, and answers at worst worse.) The number of the last generation
+//! Nothing here is trusted because it is here: parts and files are compared with their digests on every read. (Unpacked
+//! indexes end in a checksum, which is compared when the store is asked, and answer at worst worse.) The number of the last generation
 //! ([`SeenFile`]) and the policy are in the data directory: emptying the cache must not let a store go back.
 //!
 //! All of it is by name and address of the catalog. A catalog of the same name at another address, such as a checkout may
 //! configure, has files of its own.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use skillcue_base::binary::KeptFile;
-use skillcue_base::{Digest, is_draft, replace_file};
+use skillcue_base::binary::{KeptFile, checksum};
+use skillcue_base::{Digest, is_draft, lock, replace_file};
 use skillcue_catalog::{KeptPolicy, kept_catalog_name};
 use skillcue_select::ReadAt;
 
@@ -31,6 +31,15 @@ const VERSION: u32 = 1;
 /// The size of the largest head as it is kept: in JSON, each of its bytes may take six.
 const MAX_KEPT_HEAD: u64 = MAX_HEAD * 6 + (8 << 10);
 
+/// The mark behind an unpacked index in its file, before the checksum of its bytes. The index is known by the digest of its
+/// packed bytes, which says nothing about these.
+const SEAL: [u8; 8] = *b"skcueix1";
+/// The length of both.
+const SEAL_LEN: usize = SEAL.len() + 8;
+
+/// The size and the time of a file.
+type IndexStamp = (u64, SystemTime);
+
 /// The directories of one catalog.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptCatalog {
@@ -40,6 +49,8 @@ pub(crate) struct KeptCatalog {
     seen: Option<SeenFile>,
     /// The file of the policy; none if nothing is remembered.
     policy: Option<PathBuf>,
+    /// The indexes whose bytes this process has compared with their checksums.
+    intact: Arc<Mutex<HashMap<PathBuf, IndexStamp>>>,
     name: String,
     url: String,
     identity: String,
@@ -84,6 +95,7 @@ impl KeptCatalog {
             cache: cache.map(|dir| dir.join("catalogs").join(kept_catalog_name(&name, &url))),
             seen: data.map(|dir| SeenFile::of_reader(dir, &name, &url)),
             policy: data.map(|dir| KeptPolicy::path(dir, &name, &url)),
+            intact: Arc::default(),
             name,
             url,
             identity: spec.identity(),
@@ -119,6 +131,11 @@ impl KeptCatalog {
         self.policy.as_deref()
     }
 
+    /// Reads the kept policy; an error if there is one that cannot be read.
+    pub(crate) fn policy(&self) -> Result<Option<KeptPolicy>, String> {
+        self.policy.as_deref().map_or(Ok(None), KeptPolicy::read)
+    }
+
     /// Keeps the policy of a generation before that is kept itself, or forgets that this catalog had one.
     pub(crate) fn keep_policy(&self, policy: Option<(String, Vec<String>)>) -> Result<(), FleetError> {
         let Some(path) = &self.policy else { return Ok(()) };
@@ -130,6 +147,9 @@ impl KeptCatalog {
             };
         };
         let kept = KeptPolicy::new(&self.name, &self.url, keys, text);
+        if self.policy().as_ref() == Ok(&Some(kept.clone())) {
+            return Ok(());
+        }
         let bytes = serde_json::to_vec(&kept).map_err(|error| failed(io::Error::other(error)))?;
         write(path, &bytes).map_err(failed)
     }
@@ -180,15 +200,36 @@ impl KeptCatalog {
         Some(self.cache.as_ref()?.join("index").join(blob.digest.to_string()))
     }
 
-    /// Returns a reader of an unpacked index, and its size.
+    /// Returns a reader of an unpacked index, and its size. Only its end is looked at: an index that was cut short is
+    /// discarded, so that it is fetched again.
     pub(crate) fn read_index(&self, blob: &BlobRef) -> Option<(ReadAt, usize)> {
-        let file = KeptFile::open(&self.index(blob)?, MAX_INDEX)?;
-        let size = usize::try_from(file.size()).ok()?;
+        let path = self.index(blob)?;
+        let file = KeptFile::open(&path, MAX_INDEX + SEAL_LEN as u64)?;
+        let Some((size, _)) = sealed(&file) else {
+            // Best effort: it is looked at again when the store is asked.
+            let _ = std::fs::remove_file(path);
+            return None;
+        };
+        let size = usize::try_from(size).ok()?;
         Some((Arc::new(move |offset, length| file.read(offset, length)), size))
     }
 
+    /// Returns whether an index is there with the bytes that were written. They are read for it, unless this process has
+    /// done so since the file was written.
     pub(crate) fn has_index(&self, blob: &BlobRef) -> bool {
-        self.index(blob).is_some_and(|path| path.is_file())
+        let Some(path) = self.index(blob) else { return false };
+        let Ok(stamp) = path.metadata().and_then(|found| Ok((found.len(), found.modified()?))) else { return false };
+        if lock(&self.intact).get(&path) == Some(&stamp) {
+            return true;
+        }
+        let is_intact = KeptFile::open(&path, MAX_INDEX + SEAL_LEN as u64).is_some_and(|file| {
+            let raw = |size: u64| file.read(0, usize::try_from(size).ok()?);
+            sealed(&file).is_some_and(|(size, sum)| raw(size).is_some_and(|raw| checksum(&raw) == sum))
+        });
+        if is_intact {
+            lock(&self.intact).insert(path, stamp);
+        }
+        is_intact
     }
 
     /// Returns whether indexes can be kept at all.
@@ -198,7 +239,20 @@ impl KeptCatalog {
 
     pub(crate) fn put_index(&self, blob: &BlobRef, raw: &[u8]) -> Result<(), FleetError> {
         let Some(path) = self.index(blob) else { return Ok(()) };
-        write(&path, raw).map_err(|error| crate::key::file_error(&path, &error))
+        let sum = checksum(raw).to_le_bytes();
+        write_parts(&path, &[raw, &SEAL, &sum]).map_err(|error| crate::key::file_error(&path, &error))
+    }
+
+    /// Deletes the indexes over texts that programs have made beside the caches of catalogs. One that was made while an index of
+    /// a catalog was missing has no bodies of its skills, and would be taken as complete.
+    pub(crate) fn discard_made_indexes(&self) {
+        let Some(cache) = self.cache.as_deref().and_then(|dir| dir.parent()?.parent()) else { return };
+        for entry in std::fs::read_dir(cache).into_iter().flatten().filter_map(Result::ok) {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with("texts-")) {
+                // Best effort: it goes when a skill changes.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn file(&self, digits: &str) -> Option<PathBuf> {
@@ -261,10 +315,22 @@ pub(crate) fn prune(cache: &Path, is_configured: impl Fn(&str) -> bool, now: Sys
 
 /// Writes a file as a whole, readable by its owner alone, as are the directories that are made for it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_parts(path, &[bytes])
+}
+
+fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
-    replace_file(path, [bytes])
+    replace_file(path, parts.iter().copied())
+}
+
+/// Returns the size of an index and the checksum of its bytes, as its end says.
+fn sealed(file: &KeptFile) -> Option<(u64, u64)> {
+    let size = file.size().checked_sub(SEAL_LEN as u64)?;
+    let end = file.read(size, SEAL_LEN)?;
+    let sum = end.strip_prefix(&SEAL)?;
+    Some((size, skillcue_base::binary::Reader::new(sum).u64()?))
 }
 
 pub(crate) fn millis(time: SystemTime) -> u64 {

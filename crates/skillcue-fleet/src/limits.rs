@@ -55,6 +55,8 @@ pub(crate) const RETRIES: usize = 3;
 pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The lowest rate, in bytes a second of all requests together, at which uploads are not given up.
 pub(crate) const MIN_UPLOAD_RATE: u64 = 256 << 10;
+/// The lowest rate, in bytes a second of all requests together, at which downloads are not given up.
+pub(crate) const MIN_DOWNLOAD_RATE: u64 = 64 << 10;
 /// How long a connection may take.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time limit for one answer to begin, and for each of its parts to come, unless a catalog says otherwise.

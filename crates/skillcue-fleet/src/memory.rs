@@ -84,7 +84,7 @@ impl SeenFile {
     }
 }
 
-/// The heads that a holder of a key builds upon: not older than what it has seen, not expired, and of one catalog.
+/// The heads that a holder of a key builds upon, and by which a collection deletes: not older than what it has seen, not expired, and of one catalog.
 ///
 /// With a key, a publisher vouches for all of the next generation. Without these checks it would make an old generation,
 /// which a store has put back, into the newest one.

@@ -6,7 +6,7 @@ mod open;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use object_store::path::Path as ObjectPath;
@@ -16,7 +16,7 @@ use object_store::{
 };
 use skillcue_base::Digest;
 
-use crate::limits::{CONCURRENT, DEFAULT_TIMEOUT, MIN_UPLOAD_RATE, PART};
+use crate::limits::{CONCURRENT, DEFAULT_TIMEOUT, MIN_DOWNLOAD_RATE, MIN_UPLOAD_RATE, PART};
 use crate::{BlobRef, FleetError};
 
 use bandwidth::TokenBucket;
@@ -88,7 +88,7 @@ impl Store {
         }
     }
 
-    /// Sets the time limit for one answer to begin, and for each of its parts to come.
+    /// Sets the time limit for one answer to begin, and for each of its parts to come. All of it may take longer by its size.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Store {
         Store { timeout, ..self }
@@ -154,8 +154,16 @@ impl Store {
         let (size, tag) = (result.meta.size, result.meta.e_tag.clone());
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         let mut parts = result.into_stream();
-        // A store that sends a byte a minute is as good as one that is down.
-        while let Some(part) = self.waited(path, parts.next()).await? {
+        // A store that sends a byte a second is as good as one that is down. The time in which this side reads nothing, for the
+        // sake of its bandwidth, is not the store's.
+        let limit = self.download_limit(size);
+        let mut left = limit;
+        loop {
+            let began = Instant::now();
+            let slow = |_| FleetError::Slow { what: path.to_owned(), seconds: limit.as_secs() };
+            let part = tokio::time::timeout(left, self.waited(path, parts.next())).await.map_err(slow)??;
+            left = left.saturating_sub(began.elapsed());
+            let Some(part) = part else { break };
             let part = part.map_err(|error| failure(path, &error))?;
             if bytes.len() as u64 + part.len() as u64 > max {
                 return Err(too_large());
@@ -328,6 +336,13 @@ impl Store {
     fn upload_limit(&self, size: u64) -> Duration {
         let shared = size.saturating_mul(CONCURRENT as u64);
         self.timeout.saturating_add(Duration::from_secs(shared / MIN_UPLOAD_RATE))
+    }
+
+    /// Returns how long all of an object may take, once its answer has begun: as if as many as run at once had to share the
+    /// slowest line that is fast enough.
+    fn download_limit(&self, size: u64) -> Duration {
+        let shared = size.saturating_mul(CONCURRENT as u64);
+        self.timeout.saturating_add(Duration::from_millis(shared.saturating_mul(1000) / MIN_DOWNLOAD_RATE))
     }
 
     async fn waited<T>(&self, what: &str, work: impl Future<Output = T>) -> Result<T, FleetError> {

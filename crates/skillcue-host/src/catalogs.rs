@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use skillcue::Diagnostic;
-use skillcue::catalog::OrgPolicy;
-#[cfg(any(not(feature = "fleet"), test))]
-use skillcue::catalog::{KeptPolicy, without_userinfo};
+use skillcue::catalog::{KeptPolicy, OrgPolicy, without_userinfo};
 use skillcue::config::{CatalogSection, catalogs_by_name};
 use skillcue::format::Severity;
 use skillcue::remote::Remote;
@@ -100,26 +98,44 @@ impl Host {
     }
 
     /// Returns the policies that catalogs carry, as they are on disk. No skill of theirs is read for it, and no store is asked:
-    /// a build without catalogs reads them, too.
+    /// a build without catalogs reads them, too. That of a catalog which cannot be used as it is configured now stays in force:
+    /// a mistake in a file must not open what it closes.
     pub(crate) fn catalog_policy(&self) -> Result<OrgPolicy, HostError> {
+        let unused = self.unused_catalog_policy()?;
         #[cfg(feature = "fleet")]
-        return Ok(self.catalogs()?.map(Catalogs::policy).unwrap_or_default());
-        #[cfg(not(feature = "fleet"))]
-        self.kept_policy()
+        let unused = self.catalogs()?.map(Catalogs::policy).unwrap_or_default().and(unused);
+        Ok(unused)
     }
 
-    /// Returns the policies that another build has kept of the configured catalogs.
-    #[cfg(any(not(feature = "fleet"), test))]
-    fn kept_policy(&self) -> Result<OrgPolicy, HostError> {
+    /// Returns the policies that are kept of the configured catalogs which cannot be used: of all, in a build without catalogs.
+    pub(crate) fn unused_catalog_policy(&self) -> Result<OrgPolicy, HostError> {
+        #[cfg(feature = "fleet")]
+        {
+            let used = self.catalogs()?.map(Catalogs::remotes).unwrap_or_default();
+            self.kept_policy(|section| !used.iter().any(|remote| remote.label() == section.name))
+        }
+        #[cfg(not(feature = "fleet"))]
+        self.kept_policy(|_| true)
+    }
+
+    /// Returns the policies that are kept of those configured catalogs that are meant, without opening one.
+    fn kept_policy(&self, is_meant: impl Fn(&CatalogSection) -> bool) -> Result<OrgPolicy, HostError> {
         let mut policy = OrgPolicy::default();
         let Some(data) = self.environment().data_home.as_ref().map(|data| data.join("skillcue")) else {
             return Ok(policy);
         };
-        for section in self.catalog_sections(&mut Vec::new())? {
+        for section in self.catalog_sections(&mut Vec::new())?.into_iter().filter(|section| is_meant(section)) {
             let Some(url) = section.url.as_deref() else { continue };
             let origin = format!("the catalog {} ({})", section.name, without_userinfo(url));
             let path = KeptPolicy::path(&data, &section.name, url);
-            policy = policy.and(KeptPolicy::in_force(&path, &self.catalog_keys(section)?, &origin));
+            let mut keys = self.catalog_keys(section)?;
+            if !keys.iter().all(|key| is_key(key))
+                && let Ok(Some(kept)) = KeptPolicy::read(&path)
+            {
+                // What is no key may be meant to be the one that has signed it: nothing is withdrawn by a mistake.
+                keys = kept.signers().to_vec();
+            }
+            policy = policy.and(KeptPolicy::in_force(&path, &keys, &origin));
         }
         Ok(policy)
     }
@@ -161,6 +177,12 @@ impl Host {
     }
 }
 
+/// Returns whether a text has the form of a public key.
+fn is_key(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    text.strip_prefix("ed25519:").is_some_and(|digits| digits.len() == 44 && digits.bytes().all(is_digit))
+}
+
 fn problem(message: &str) -> Diagnostic {
     let help = "correct it below [[catalog]] in skillcue.toml; its skills are missing meanwhile";
     Diagnostic::named("catalog", Severity::Warning, format!("the catalog {message}")).with_help(help)
@@ -171,27 +193,67 @@ mod tests {
     use super::*;
     use crate::{Environment, HostOverrides};
 
-    /// A host whose user has configured the catalog "acme" with the key `k`.
-    fn host(home: &std::path::Path, key: &str) -> Host {
-        let config = format!("[[catalog]]\nname = \"acme\"\nurl = \"s3://bucket/acme\"\nkeys = [\"{key}\"]\n");
+    const URL: &str = "s3://bucket/acme";
+
+    /// A host whose user has configured the catalog "acme" with this line.
+    fn host(home: &std::path::Path, line: &str) -> Host {
+        let config = format!("[[catalog]]\nname = \"acme\"\nurl = \"{URL}\"\n{line}\n");
         std::fs::create_dir_all(home.join(".config/skillcue")).unwrap();
         std::fs::write(home.join(".config/skillcue/skillcue.toml"), config).unwrap();
         let environment = Environment::new(None, vec![("HOME".into(), home.into())]).unwrap();
         Host::open(environment, HostOverrides::default())
     }
 
+    /// A public key of one letter, and the line that configures it.
+    fn key(letter: &str) -> (String, String) {
+        let key = format!("ed25519:{}=", letter.repeat(43));
+        let line = format!("keys = [\"{key}\"]");
+        (key, line)
+    }
+
+    /// Keeps a policy that the key of the letter `A` has signed, and returns its file.
+    fn keep_policy(home: &std::path::Path) -> std::path::PathBuf {
+        let path = KeptPolicy::path(&home.join(".local/share/skillcue"), "acme", URL);
+        let kept = KeptPolicy::new("acme", URL, vec![key("A").0], "[forbid]\nskills = ['pdf']\n".to_owned());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
+        path
+    }
+
     #[test]
     fn a_build_without_catalogs_applies_a_kept_policy() {
         let home = tempfile::tempdir().unwrap();
-        let path = KeptPolicy::path(&home.path().join(".local/share/skillcue"), "acme", "s3://bucket/acme");
-        assert!(host(home.path(), "k").kept_policy().unwrap().is_empty());
-        let text = "[forbid]\nskills = ['pdf']\n".to_owned();
-        let kept = KeptPolicy::new("acme", "s3://bucket/acme", vec!["k".to_owned()], text);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
-        assert_eq!(host(home.path(), "k").kept_policy().unwrap().summaries().len(), 1);
-        assert!(host(home.path(), "another").kept_policy().unwrap().is_empty());
+        let kept = |line: &str| host(home.path(), line).kept_policy(|_| true).unwrap();
+        assert!(kept(&key("A").1).is_empty());
+        let path = keep_policy(home.path());
+        assert_eq!(kept(&key("A").1).summaries().len(), 1);
+        assert!(kept(&key("B").1).is_empty(), "the user has withdrawn the key");
         std::fs::write(&path, "{").unwrap();
-        assert!(host(home.path(), "k").kept_policy().unwrap().summaries()[0].broken.is_some());
+        assert!(kept(&key("A").1).summaries()[0].broken.is_some());
+    }
+
+    #[test]
+    fn a_mistake_in_a_section_does_not_open_what_its_catalog_closes() {
+        let home = tempfile::tempdir().unwrap();
+        keep_policy(home.path());
+        let (key, right) = key("A");
+        let closed = |line: &str| {
+            let host = host(home.path(), line);
+            let policies = host.catalog_policy().unwrap().summaries().len();
+            (policies, host.catalog_problems().unwrap().len())
+        };
+        let is_reported = usize::from(cfg!(feature = "fleet"));
+        for mistake in [
+            format!("{right}\nbandwidth = \"1X\""),
+            format!("keys = [\"{key}\", \"ed25519:zzzz\"]"),
+            "keys = [\"ed25519:zzzz\"]".to_owned(),
+            format!("keys = [\"{}\"]", key.replace("ed25519", "ed2551")),
+        ] {
+            let (policies, problems) = closed(&mistake);
+            assert_eq!(policies, 1, "{mistake}");
+            assert!(problems >= is_reported, "{mistake}");
+        }
+        assert_eq!(closed(&right).0, 1);
+        assert_eq!(closed(&format!("{right}\nenabled = false")).0, 0, "the user has switched it off");
     }
 }

@@ -267,9 +267,9 @@ impl Host {
             .loader(settings.loader.clone())
             .disclosure(settings.disclose.config())
             .mode(settings.disclose.mode.unwrap_or_default());
-        // Remote catalogs bring theirs, at each look anew. In a build without catalogs, what another build has kept counts.
-        let policy = if cfg!(feature = "fleet") { &settings.policy } else { self.policy()? };
-        builder = builder.policy(self.policy_gate(policy)?);
+        // Remote catalogs bring theirs, at each look anew. Of those that cannot be used, what is kept counts.
+        let policy = settings.policy.clone().and(self.unused_catalog_policy()?);
+        builder = builder.policy(self.policy_gate(&policy)?);
         if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }

@@ -5,7 +5,7 @@ use skillcue_base::{ErrorInfo, Shown};
 use skillcue_format::{Severity, Span};
 use toml::Spanned;
 
-use super::origin::{SourceRule, is_source, source_words};
+use super::origin::{OriginRule, SourceRule, is_source, source_words};
 use super::{AuditRule, PolicyPart, RunRules, SkillRequirement};
 use crate::{ContentId, NameGlob};
 
@@ -119,7 +119,7 @@ pub(super) fn parse(bytes: &[u8], origin: &str) -> Result<PolicyPart, OrgPolicyE
         contact: file.contact,
         sources: file.sources.map(|list| reader.each(&list.allow, SourceRule::new)).transpose()?,
         forbidden_names: reader.each(&file.forbid.skills, str::parse::<NameGlob>)?,
-        forbidden_origins: reader.each(&file.forbid.origins, str::parse::<NameGlob>)?,
+        forbidden_origins: reader.each(&file.forbid.origins, OriginRule::new)?,
         forbidden_publishers: reader.each(&file.forbid.publishers, str::parse::<NameGlob>)?,
         forbidden_digests: reader.each(&file.forbid.digests, digest)?,
         // A permission that is not given is no restriction: the file says `false` where it restricts.

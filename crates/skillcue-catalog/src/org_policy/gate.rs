@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use skillcue_format::{Code, Diagnostic, Severity};
 
+use super::resolved::ResolvedOrigins;
 use super::{OrgPolicy, PolicyRefusal, PolicySubject, SubjectContent, UnknownContent};
 use crate::{Catalog, ContentId, ContentStamps, Discovery, Skill, SkillDir};
 
@@ -27,16 +28,6 @@ pub struct SkillOrigins {
     pub dirs: HashMap<PathBuf, SkillOrigin>,
     /// By the user's name for a server.
     pub servers: HashMap<String, SkillOrigin>,
-}
-
-impl SkillOrigins {
-    fn of(&self, skill: &Skill) -> Option<&SkillOrigin> {
-        match skill.server() {
-            Some(server) => self.servers.get(server),
-            None if self.dirs.is_empty() => None,
-            None => skill.dir().ancestors().find_map(|dir| self.dirs.get(dir)),
-        }
-    }
 }
 
 /// Audits the files of a skill, for rules about findings.
@@ -118,7 +109,7 @@ impl PolicyGate {
     }
 
     /// Decides about one skill.
-    pub(crate) fn standing(&self, skill: &Skill, is_foreign: bool, origins: &SkillOrigins) -> PolicyStanding {
+    pub(crate) fn standing(&self, skill: &Skill, is_foreign: bool, origins: &ResolvedOrigins) -> PolicyStanding {
         self.with_subject(skill, origins, |subject| {
             let refusal = self.policy.refusal(subject);
             let is_required = refusal.is_none() && self.policy.required().any(|it| it.is_met_by(subject, is_foreign));
@@ -128,14 +119,19 @@ impl PolicyGate {
 
     /// Returns why a skill may not be used as it is now. Rules about content are asked again: files may have changed since
     /// the discovery.
-    pub(crate) fn refusal_now(&self, skill: &Skill, origins: &SkillOrigins) -> Option<PolicyRefusal> {
+    pub(crate) fn refusal_now(&self, skill: &Skill, origins: &ResolvedOrigins) -> Option<PolicyRefusal> {
         if !self.policy.reads_content() {
             return skill.refusal().cloned();
         }
         skill.refusal().cloned().or_else(|| self.with_subject(skill, origins, |subject| self.policy.refusal(subject)))
     }
 
-    fn with_subject<T>(&self, skill: &Skill, origins: &SkillOrigins, ask: impl FnOnce(&PolicySubject<'_>) -> T) -> T {
+    fn with_subject<T>(
+        &self,
+        skill: &Skill,
+        origins: &ResolvedOrigins,
+        ask: impl FnOnce(&PolicySubject<'_>) -> T,
+    ) -> T {
         let origin = origins.of(skill);
         let path = skill.dir().to_string_lossy().into_owned();
         let remote = RemoteContent(skill.listed_content());
@@ -164,7 +160,7 @@ impl PolicyGate {
     }
 
     /// Returns the findings about a catalog: skills that are refused, and required ones that are missing.
-    pub(crate) fn findings(&self, catalog: &Catalog, origins: &SkillOrigins) -> Vec<Diagnostic> {
+    pub(crate) fn findings(&self, catalog: &Catalog, origins: &ResolvedOrigins) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for skill in catalog.all() {
             if let Some(refusal) = skill.refusal() {

@@ -53,6 +53,11 @@ impl KeptPolicy {
         KeptPolicy { version: VERSION, catalog: catalog.to_owned(), address: kept_address(url), keys, text }
     }
 
+    /// Returns the keys that had signed it.
+    pub fn signers(&self) -> &[String] {
+        &self.keys
+    }
+
     /// Returns the file of a catalog's policy below the data directory.
     pub fn path(data: &Path, catalog: &str, url: &str) -> PathBuf {
         data.join("catalogs").join(format!("{}.policy.json", kept_catalog_name(catalog, url)))

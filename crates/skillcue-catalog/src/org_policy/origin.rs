@@ -41,6 +41,39 @@ impl fmt::Display for SourceRule {
     }
 }
 
+/// An origin that is forbidden: a glob over addresses, with or without the word of a source before it. What is no such word
+/// is part of an address, as in `https://host/*` and `git@host:path`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum OriginRule {
+    Address(NameGlob),
+    Of(SourceRule),
+}
+
+impl OriginRule {
+    pub(super) fn new(text: &str) -> Result<OriginRule, String> {
+        match text.split_once(':') {
+            Some((word, _)) if is_source(word) => SourceRule::new(text).map(OriginRule::Of),
+            _ => text.parse().map(OriginRule::Address),
+        }
+    }
+
+    pub(super) fn matches(&self, subject: &PolicySubject<'_>) -> bool {
+        match self {
+            OriginRule::Address(glob) => subject.origin.is_some_and(|origin| glob.matches(origin)),
+            OriginRule::Of(rule) => rule.matches(subject),
+        }
+    }
+}
+
+impl fmt::Display for OriginRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OriginRule::Address(glob) => write!(f, "{}", skillcue_base::Shown(glob.as_str())),
+            OriginRule::Of(rule) => rule.fmt(f),
+        }
+    }
+}
+
 /// Returns the words of all sources.
 pub(super) fn source_words() -> impl Iterator<Item = &'static str> {
     Source::ALL.into_iter().map(Source::as_str).chain(FURTHER_SOURCES)
@@ -165,6 +198,19 @@ mod tests {
         ] {
             assert_eq!(without_userinfo(address), address);
         }
+    }
+
+    #[test]
+    fn a_forbidden_origin_may_name_a_source() {
+        let of = |source, origin| PolicySubject { source, origin: Some(origin), ..PolicySubject::default() };
+        let matches = |rule: &str, source, origin| OriginRule::new(rule).unwrap().matches(&of(source, origin));
+        assert!(matches("installed:/srv/*", "installed", "/srv/src"));
+        assert!(!matches("installed:/srv/*", "user", "/srv/src"));
+        assert!(matches("/srv/*", "user", "/srv/src"));
+        assert!(matches("git@host:*", "installed", "git@host:acme/x"));
+        assert!(matches("https://host/*", "mcp", "https://host/x"));
+        assert!(OriginRule::new("installed:").is_err());
+        assert_eq!(OriginRule::new("installed:/srv/*").unwrap().to_string(), "installed:/srv/*");
     }
 
     #[test]

@@ -131,7 +131,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         CatalogCommand::Gc { url, keep, grace_days, alone, dry_run } => {
             let grace = if *alone { Duration::ZERO } else { days(*grace_days) };
             let keep = usize::try_from(*keep).unwrap_or(usize::MAX);
-            collect(url, &GcOptions { keep, grace, alone: *alone, dry_run: *dry_run }, context)
+            let data = data_dir(context)?;
+            let options = GcOptions { keep, grace, alone: *alone, dry_run: *dry_run, data, ..GcOptions::default() };
+            collect(url, options, context)
         }
     }
 }
@@ -140,7 +142,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn place<'c>(url: &'c str, context: &'c Context) -> Result<(&'c str, Option<&'c CatalogSection>), CliError> {
     let (sections, _) = catalogs_by_name(&context.settings()?.catalogs);
     if url.contains("://") {
-        return Ok((url, sections.into_iter().find(|section| section.url.as_deref() == Some(url))));
+        let plain = url.trim_end_matches('/');
+        let is_there =
+            |section: &&CatalogSection| section.url.as_deref().is_some_and(|it| it.trim_end_matches('/') == plain);
+        return Ok((url, sections.into_iter().find(is_there)));
     }
     let section = sections.into_iter().find(|section| section.name == url);
     let address = section.and_then(|section| section.url.as_deref()).ok_or_else(|| {
@@ -216,7 +221,8 @@ pub(super) fn status_text(status: &[CatalogStatus], indent: &str) -> String {
         }
         let policy = match (catalog.has_policy, catalog.policy_applies) {
             (_, true) => Some("which applies: `skillcue status` describes it"),
-            (true, false) => Some("which does not apply, as no key is configured for it"),
+            (true, false) if catalog.signers.is_empty() => Some("which does not apply, as no key is configured for it"),
+            (true, false) => Some("which does not apply until it is fetched again: `skillcue pull`"),
             (false, false) => None,
         };
         if let Some(policy) = policy {
@@ -318,11 +324,13 @@ fn verify(url: &str, trusts: &[String], deep: bool, context: &Context) -> Result
     })
 }
 
-fn collect(url: &str, options: &GcOptions, context: &Context) -> Result<Outcome, CliError> {
-    let (address, _) = place(url, context)?;
+fn collect(url: &str, options: GcOptions, context: &Context) -> Result<Outcome, CliError> {
+    let (address, section) = place(url, context)?;
+    let name = section.map(|section| section.name.clone());
+    let options = GcOptions { keys: trusted(&[], section)?, name, ..options };
     let store = open(address, false, context)?;
     let progress = ProgressIndicator::spinner("looking for what none needs");
-    let report = gc(&FleetEngine::default(), &store, options).map_err(|error| failed(&error))?;
+    let report = gc(&FleetEngine::default(), &store, &options).map_err(|error| failed(&error))?;
     drop(progress);
     let document = json!({"kept": report.kept, "generations": report.generations, "blobs": report.blobs,
         "bytes": report.bytes, "dry_run": options.dry_run});

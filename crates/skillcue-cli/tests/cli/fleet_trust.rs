@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::mcp::Client;
 use crate::sandbox::SETTINGS;
 use crate::{Run, Sandbox};
 
@@ -172,4 +173,85 @@ fn no_message_shows_a_password() {
             assert!(!run.to_string().contains("pw-word"), "{command:?}: {run}");
         }
     }
+}
+
+#[test]
+fn a_plugin_of_a_checkout_does_not_take_the_name_of_a_catalog() {
+    let (sandbox, _, _) = published();
+    sandbox.write("work/plug/.claude-plugin/plugin.json", "{\"name\":\"acme\",\"version\":\"1.0.0\"}");
+    skill(&sandbox, "work/plug/skills/refunds", "EVIL");
+    skill(&sandbox, "work/plug/skills/labels", "EVIL");
+    sandbox.write("work/skillcue.toml", "[skills]\nplugins = [\"./plug\"]\n");
+    sandbox.run(&["allow", "--yes"]);
+    let listed = sandbox.run(&["list"]);
+    assert!(listed.stdout.contains("acme:refunds") && !listed.stdout.contains("labels"), "{listed}");
+    let loaded = sandbox.run(&["load", "acme:refunds"]);
+    assert!(loaded.stdout.contains("Ask for the number."), "{loaded}");
+    for command in [&["load", "acme:labels"][..], &["load", "refunds"], &["context", "do refunds and labels things"]] {
+        let run = sandbox.run(command);
+        assert!(!run.stdout.contains("EVIL"), "{command:?}: {run}");
+    }
+    let doctor = sandbox.run(&["doctor"]).to_string();
+    assert!(doctor.contains("the plugin `acme` of this project has the same name as the catalog `acme`"), "{doctor}");
+    let mut client = Client::start(&sandbox, &["mcp"]);
+    let call = json!({"name": "load_skill", "arguments": {"skill_id": "acme:refunds"}});
+    let loaded = client.ask("tools/call", &call).to_string();
+    assert!(loaded.contains("Ask for the number.") && !loaded.contains("EVIL"), "{loaded}");
+    client.end();
+}
+
+#[test]
+fn a_pull_repairs_the_policy_that_is_kept() {
+    let (sandbox, url, _) = published();
+    sandbox.write("work/policy.toml", "[forbid]\nskills = [\"*-miner\"]\n");
+    sandbox.run(&["publish", &url, "--policy", "policy.toml", "--key", "acme.key"]);
+    sandbox.run(&["pull"]);
+    skill(&sandbox, "home/.agents/skills/coin-miner", "Mines.");
+    let is_closed = || sandbox.run(&["load", "coin-miner"]).stderr.contains("error[policy]");
+    let dir = sandbox.path("home/.local/share/skillcue/catalogs");
+    let file = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path());
+    let file = file.into_iter().find(|path| path.to_string_lossy().ends_with(".policy.json")).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(!is_closed());
+    let status = sandbox.run(&["catalog", "status"]);
+    assert!(status.stdout.contains("does not apply until it is fetched again: `skillcue pull`"), "{status}");
+    assert_eq!(sandbox.run(&["pull"]).code, Some(0));
+    assert!(is_closed());
+    std::fs::write(&file, "garbage").unwrap();
+    assert!(sandbox.run(&["load", "acme:refunds"]).stderr.contains("error[policy]"));
+    assert_eq!(sandbox.run(&["pull"]).code, Some(0));
+    assert!(is_closed() && sandbox.run(&["load", "acme:refunds"]).code == Some(0));
+    // Nor does a mistake in its section open what it closes.
+    let settings = std::fs::read_to_string(sandbox.path(SETTINGS)).unwrap();
+    sandbox.write(SETTINGS, format!("{settings}bandwidth = \"1X\"\n"));
+    assert!(is_closed(), "{}", sandbox.run(&["load", "coin-miner"]));
+}
+
+#[test]
+fn a_collection_believes_no_head_that_was_put_back_or_is_foreign() {
+    let (sandbox, url, _) = published();
+    let old = std::fs::read(sandbox.path("store/acme/head")).unwrap();
+    skill(&sandbox, "work/good/refunds", "Fixed.");
+    sandbox.run(&["publish", "good", &url, "--key", "acme.key"]);
+    let documents = || std::fs::read_dir(sandbox.path("store/acme/catalog")).unwrap().count();
+    std::fs::write(sandbox.path("store/acme/head"), old).unwrap();
+    for place in ["acme", &url] {
+        let run = sandbox.run(&["catalog", "gc", place, "--keep", "1", "--alone"]);
+        assert!(run.code == Some(1) && run.stderr.contains("error[rolled_back]"), "{run}");
+        assert!(run.stderr.contains("put the newest head back"), "{run}");
+    }
+    assert_eq!(documents(), 2);
+    let evil = self::url(&sandbox, "store/evil/acme");
+    sandbox.run(&["catalog", "keygen", "evil.key"]);
+    for round in 0..3 {
+        skill(&sandbox, "work/evil/refunds", &format!("EVIL {round}"));
+        assert_eq!(sandbox.run(&["publish", "evil", &evil, "--key", "evil.key"]).code, Some(0));
+    }
+    for file in std::fs::read_dir(sandbox.path("store/evil/acme/catalog")).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), sandbox.path("store/acme/catalog").join(file.file_name())).unwrap();
+    }
+    std::fs::copy(sandbox.path("store/evil/acme/head"), sandbox.path("store/acme/head")).unwrap();
+    let run = sandbox.run(&["catalog", "gc", "acme", "--keep", "1", "--alone"]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[wrong_key]"), "{run}");
+    assert_eq!(documents(), 5);
 }

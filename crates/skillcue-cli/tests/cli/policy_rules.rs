@@ -56,6 +56,28 @@ fn no_link_leads_to_a_closed_skill() {
 
 /// A link was made, and the policy came later.
 #[test]
+fn an_installed_skill_is_not_open_through_its_link() {
+    let sandbox = Sandbox::new();
+    write(&sandbox, "from/inv");
+    assert_eq!(sandbox.run(&["install", "../from", "--enable"]).code, Some(0));
+    assert_eq!(sandbox.run(&["link", "inv", "--client", "claude"]).code, Some(0));
+    for (policy, rule) in [
+        ("[sources]\nallow = [\"user\"]\n", "sources.allow"),
+        ("[sources]\nallow = [\"user\", \"installed:https://git.acme.example/*\"]\n", "sources.allow"),
+        ("[forbid]\norigins = [\"*/from*\"]\n", "forbid.origins"),
+        ("[forbid]\norigins = [\"installed:*/from*\"]\n", "forbid.origins"),
+    ] {
+        sandbox.write(POLICY, policy);
+        let said = run(&sandbox, &["load", "inv"]);
+        assert!(said.code == Some(1) && said.stderr.contains(rule), "{policy}: {said}");
+        assert!(!run(&sandbox, &["context", "use inv"]).stdout.contains("EVIL-BODY"), "{policy}");
+    }
+    sandbox.write(POLICY, "[sources]\nallow = [\"installed\"]\n[forbid]\norigins = [\"user:*/from*\"]\n");
+    assert_eq!(run(&sandbox, &["load", "inv"]).code, Some(0));
+}
+
+/// A link was made, and the policy came later.
+#[test]
 fn doctor_names_links_to_skills_that_were_closed_since() {
     let sandbox = Sandbox::new();
     write(&sandbox, "from/inv");

@@ -39,7 +39,8 @@ impl CatalogSource {
         String::from_utf8(bytes).map(Some).map_err(|error| refused(error.to_string()))
     }
 
-    /// Keeps the policy of a generation that is about to be current.
+    /// Keeps the policy of a generation that is current or about to be, with all keys that have signed it: one that is
+    /// configured later needs no other copy.
     pub(super) fn keep_policy(&self, head: &CatalogHead, policy: Option<String>) -> Result<(), FleetError> {
         if self.kept.policy_file().is_none() {
             let origin = self.policy_origin();
@@ -47,7 +48,10 @@ impl CatalogSource {
             *lock(&self.unkept_policy) = Some(parsed.unwrap_or_default());
             return Ok(());
         }
-        let keys = head.signed_by(&self.spec.keys).map(ToString::to_string).collect();
-        self.kept.keep_policy(policy.map(|text| (text, keys)))
+        if self.spec.keys.is_empty() && matches!(self.kept.policy(), Ok(Some(_))) {
+            // It applies again when its key is configured again, also before the store is asked.
+            return Ok(());
+        }
+        self.kept.keep_policy(policy.map(|text| (text, head.fitting_signers())))
     }
 }

@@ -66,11 +66,7 @@ impl CatalogSource {
         let Some(fetched) = store.get_if_changed(HEAD, tag.as_deref(), MAX_HEAD).await? else {
             // The same bytes as before, which were checked then; but time goes on.
             if let Some(current) = &current {
-                // Another process may have seen a newer one since: then the store went back.
-                let seen = self.kept.seen()?;
-                current.head.check(&self.spec.name, &self.spec.keys, seen.as_ref(), SystemTime::now())?;
-                // It may not have been possible to keep it before.
-                self.kept.keep_seen(current.head.seen())?;
+                self.restore(&store, &current.head, &current.document).await?;
             }
             self.asked(kept.and_then(|kept| kept.tag), None);
             return Ok(PullOutcome::Unchanged(count(&current)));
@@ -84,10 +80,8 @@ impl CatalogSource {
         if is_same {
             // A renewed signature may be another key's.
             if let Some(current) = &current {
-                let policy = self.fetch_policy(&store, &current.document).await?;
-                self.keep_policy(&head, policy)?;
+                self.restore(&store, &head, &current.document).await?;
             }
-            self.kept.keep_seen(head.seen())?;
             self.asked(fetched.tag, Some(text));
             return Ok(PullOutcome::Unchanged(count(&current)));
         }
@@ -106,6 +100,23 @@ impl CatalogSource {
         }
         self.sweep(&next);
         Ok(PullOutcome::Changed(count))
+    }
+
+    /// Fetches what should be on disk beside the current generation and is not, or not as it should be: its policy, and its
+    /// indexes. The directories may have lost a file, and keys may have been configured since.
+    async fn restore(&self, store: &Store, head: &CatalogHead, document: &Document) -> Result<(), FleetError> {
+        // Another process may have seen a newer one since: then the store went back.
+        let check = || head.check(&self.spec.name, &self.spec.keys, self.kept.seen()?.as_ref(), SystemTime::now());
+        check()?;
+        let policy = self.fetch_policy(store, document).await?;
+        check()?;
+        self.keep_policy(head, policy)?;
+        // It may not have been possible to keep it before.
+        self.kept.keep_seen(head.seen())?;
+        if self.fetch_indexes(store, document).await? {
+            self.kept.discard_made_indexes();
+        }
+        Ok(())
     }
 
     /// Notes that the store has answered with the generation that is current, perhaps with a new head for it.
@@ -141,12 +152,7 @@ impl CatalogSource {
         let document = checked_document(&head, &bytes)?;
         self.kept.put_part(&head.signed().document, &bytes);
         let parts = self.fetch_parts(store, &document, before).await?;
-        let is_trusted = self.spec.is_trusted();
-        if is_trusted && self.kept.keeps() {
-            for index in [&document.texts, &document.triggers].into_iter().flatten() {
-                self.fetch_index(store, index).await?;
-            }
-        }
+        self.fetch_indexes(store, &document).await?;
         let part = |blob: &BlobRef| {
             let fetched = parts.iter().find(|(of, _)| of.digest == blob.digest).map(|(_, bytes)| bytes.clone());
             fetched.or_else(|| self.kept.get_part(blob))
@@ -183,12 +189,20 @@ impl CatalogSource {
         Ok(fetched.into_iter().filter(|(_, bytes)| !bytes.is_empty()).collect())
     }
 
-    async fn fetch_index(&self, store: &Store, index: &BlobRef) -> Result<(), FleetError> {
-        if self.kept.has_index(index) {
-            return Ok(());
+    /// Fetches the indexes that are not kept as they should be, if this reader uses them. Returns whether there were some.
+    async fn fetch_indexes(&self, store: &Store, document: &Document) -> Result<bool, FleetError> {
+        let mut has_fetched = false;
+        if !self.spec.is_trusted() || !self.kept.keeps() {
+            return Ok(has_fetched);
         }
-        let bytes = store.blob(index, MAX_INDEX).await?;
-        tokio::task::block_in_place(|| self.kept.put_index(index, &unpack(&bytes, MAX_INDEX)?))
+        for index in [&document.texts, &document.triggers].into_iter().flatten() {
+            if !tokio::task::block_in_place(|| self.kept.has_index(index)) {
+                let bytes = store.blob(index, MAX_INDEX).await?;
+                tokio::task::block_in_place(|| self.kept.put_index(index, &unpack(&bytes, MAX_INDEX)?))?;
+                has_fetched = true;
+            }
+        }
+        Ok(has_fetched)
     }
 
     /// Deletes what a generation does not name.

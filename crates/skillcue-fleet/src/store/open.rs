@@ -37,6 +37,21 @@ pub struct StoreOptions {
 /// Words that no option has: secrets are variables of the environment, never in a file.
 const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "access_key", "account_key"];
 
+/// Options of the stores that are no secrets, for messages about others.
+const S3_OPTIONS: [&str; 8] = [
+    "region",
+    "endpoint",
+    "virtual_hosted_style_request",
+    "unsigned_payload",
+    "skip_signature",
+    "request_payer",
+    "checksum_algorithm",
+    "role_arn",
+];
+const GOOGLE_OPTIONS: [&str; 4] = ["base_url", "service_account", "application_credentials", "skip_signature"];
+const AZURE_OPTIONS: [&str; 6] =
+    ["account_name", "endpoint", "client_id", "use_emulator", "use_azure_cli", "skip_signature"];
+
 impl Store {
     /// Opens the store at an address. Nothing is asked yet.
     pub fn open(address: &str, options: &StoreOptions) -> Result<Store, FleetError> {
@@ -62,6 +77,7 @@ impl Store {
         let mut dir = None;
         let store = match scheme {
             ObjectStoreScheme::Local => {
+                no_options(options).map_err(wrong)?;
                 let place = PathBuf::from(format!("/{path}"));
                 if options.create {
                     std::fs::create_dir_all(&place).map_err(|error| crate::key::file_error(&place, &error))?;
@@ -74,7 +90,7 @@ impl Store {
                 Arc::new(store)
             }
             ObjectStoreScheme::AmazonS3 => {
-                let set = settings::<AmazonS3ConfigKey>("aws_", options);
+                let set = settings::<AmazonS3ConfigKey>("aws_", &S3_OPTIONS, options).map_err(wrong)?;
                 let endpoint =
                     set.iter().find(|(key, _)| *key == AmazonS3ConfigKey::Endpoint).map(|(_, url)| url.clone());
                 let builder = AmazonS3Builder::new().with_url(address).with_retry(retries());
@@ -85,14 +101,14 @@ impl Store {
             }
             ObjectStoreScheme::GoogleCloudStorage => {
                 let builder = GoogleCloudStorageBuilder::new().with_url(address).with_retry(retries());
-                let set = settings::<GoogleConfigKey>("google_", options).into_iter();
-                let builder = set.fold(builder, |builder, (key, value)| builder.with_config(key, value));
+                let set = settings::<GoogleConfigKey>("google_", &GOOGLE_OPTIONS, options).map_err(wrong)?;
+                let builder = set.into_iter().fold(builder, |builder, (key, value)| builder.with_config(key, value));
                 let (client, connector) = client("https://storage.googleapis.com");
                 let builder = builder.with_client_options(client).with_http_connector(connector);
                 opened(Arc::new(builder.build().map_err(failed)?))
             }
             ObjectStoreScheme::MicrosoftAzure => {
-                let set = settings::<AzureConfigKey>("azure_", options);
+                let set = settings::<AzureConfigKey>("azure_", &AZURE_OPTIONS, options).map_err(wrong)?;
                 let endpoint = set.iter().find(|(key, _)| *key == AzureConfigKey::Endpoint).map(|(_, url)| url.clone());
                 let builder = MicrosoftAzureBuilder::new().with_url(address).with_retry(retries());
                 let builder = set.into_iter().fold(builder, |builder, (key, value)| builder.with_config(key, value));
@@ -101,6 +117,7 @@ impl Store {
                 opened(Arc::new(builder.build().map_err(failed)?))
             }
             ObjectStoreScheme::Http => {
+                no_options(options).map_err(wrong)?;
                 let is_plain = url.scheme() != "https" && !is_this_machine(&url);
                 if is_plain {
                     return Err(wrong("https is needed for another machine".to_owned()));
@@ -136,18 +153,41 @@ pub(crate) fn shown_address(address: &str) -> String {
     url.to_string().trim_end_matches('/').to_owned()
 }
 
-/// Returns the settings of one kind of store: variables first, options over them.
-fn settings<K: std::str::FromStr>(prefix: &str, options: &StoreOptions) -> Vec<(K, String)> {
+/// Returns the settings of one kind of store: variables first, options over them. An option that the store does not have is an
+/// error, which names the most alike of the known ones.
+fn settings<K: std::str::FromStr>(
+    prefix: &str,
+    known: &[&str],
+    options: &StoreOptions,
+) -> Result<Vec<(K, String)>, String> {
     let variables = options.variables.iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
         Some((name.starts_with(prefix).then(|| name.parse().ok())??, value.clone()))
     });
-    let set = options.options.iter().filter_map(|(name, value)| {
-        let name = name.to_ascii_lowercase();
-        let name = if name.starts_with(prefix) { name } else { format!("{prefix}{name}") };
-        Some((name.parse().ok()?, value.clone()))
-    });
-    variables.chain(set).collect()
+    let mut set: Vec<(K, String)> = variables.collect();
+    for (name, value) in &options.options {
+        let lower = name.to_ascii_lowercase();
+        let plain = lower.strip_prefix(prefix).unwrap_or(&lower);
+        // Some have a name without the prefix alone.
+        let key = format!("{prefix}{plain}").parse().or_else(|_| plain.parse()).map_err(|_| {
+            let like = |word: &&&str| strsim::jaro_winkler(word, plain);
+            let closest = known.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|word| like(word) > 0.8);
+            let named = format!("the store has no option {:?}", skillcue_base::Shown(name).within(80).to_string());
+            match closest {
+                Some(word) => format!("{named}; did you mean `{word}`?"),
+                None => format!("{named}; it has {}", known.join(", ")),
+            }
+        })?;
+        set.push((key, value.clone()));
+    }
+    Ok(set)
+}
+
+/// Checks that there are no options, for a store that has none.
+fn no_options(options: &StoreOptions) -> Result<(), String> {
+    let Some((name, _)) = options.options.first() else { return Ok(()) };
+    let name = skillcue_base::Shown(name).within(80).to_string();
+    Err(format!("a store at file:// or https:// has no options, and {name:?} is one: remove it"))
 }
 
 fn retries() -> RetryConfig {
@@ -184,6 +224,36 @@ impl HttpConnector for EndpointConnector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn opened(address: &str, options: &[(&str, &str)]) -> Result<(), String> {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let options = StoreOptions { options, ..StoreOptions::default() };
+        Store::open(address, &options).map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_option_that_the_store_does_not_have_is_an_error() {
+        let misspelt = opened("s3://bucket/x", &[("endpiont", "http://127.0.0.1:9")]).unwrap_err();
+        assert!(misspelt.contains("no option \"endpiont\"; did you mean `endpoint`?"), "{misspelt}");
+        let unknown = opened("gs://bucket/x", &[("Q", "1")]).unwrap_err();
+        assert!(unknown.contains("no option \"Q\"; it has base_url, "), "{unknown}");
+        for address in ["https://host/x", "file:///tmp"] {
+            let none = opened(address, &[("region", "x")]).unwrap_err();
+            assert!(none.contains("has no options, and \"region\" is one"), "{none}");
+        }
+        for (address, prefix, known) in [
+            ("s3://bucket/x", "aws_", &S3_OPTIONS[..]),
+            ("gs://bucket/x", "google_", &GOOGLE_OPTIONS),
+            ("az://bucket/x", "azure_", &AZURE_OPTIONS),
+        ] {
+            for name in known {
+                for name in [(*name).to_owned(), format!("{prefix}{name}"), name.to_ascii_uppercase()] {
+                    let error = opened(address, &[(&name, "x")]).err().unwrap_or_default();
+                    assert!(!error.contains("no option"), "{error}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn no_message_shows_a_password() {

@@ -170,3 +170,20 @@ fn a_padded_head_is_read_to_its_limit_and_survives_a_start() {
     assert!(error.to_string().contains("head is larger than 65536 bytes"), "{error}");
     assert!(fleet.store.traffic().received - before <= 64 << 10);
 }
+
+#[test]
+fn a_store_that_sends_a_byte_at_a_time_is_given_up_and_left_alone_for_a_while() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["invoices"]).path());
+    fleet.faulty.set(Fault::Drip(20));
+    let reader = fleet.reader();
+    let began = std::time::Instant::now();
+    let error = refresh(&reader).unwrap_err();
+    assert!(matches!(error, FleetError::Slow { .. }), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let asked = fleet.store.traffic().requests;
+    let again = fleet.reader();
+    again.refresh_stale(Duration::from_secs(5));
+    assert_eq!(fleet.store.traffic().requests, asked, "the failure is kept");
+    assert!(again.diagnostics()[0].message.contains("did not send head within"), "{:?}", again.diagnostics());
+}

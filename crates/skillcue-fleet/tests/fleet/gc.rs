@@ -294,3 +294,80 @@ fn the_current_document_must_be_the_one_that_the_head_names() {
     let error = gc(&fleet.engine, &fleet.store, &now(2)).unwrap_err();
     assert!(matches!(&error, FleetError::Altered { what, .. } if *what == path), "{error}");
 }
+
+/// A fleet at generation `count`, whose machine has pulled and published with a memory, and the head of generation 1.
+fn rolled_back(count: u64) -> (Fleet, Bytes) {
+    let fleet = Fleet::new();
+    let dir = skills(&["invoices"]);
+    let mut first = None;
+    for round in 0..count {
+        write_skill(dir.path(), "invoices", &format!("Body {round}."));
+        fleet.publish(dir.path());
+        refresh(&fleet.reader()).unwrap();
+        first.get_or_insert_with(|| fleet.faulty.stored_head());
+    }
+    let first = first.unwrap();
+    fleet.faulty.store_bytes("head", first.clone());
+    (fleet, first)
+}
+
+#[test]
+fn a_head_that_was_put_back_takes_no_newer_generation_away() {
+    // Neither with a memory of the reader or the publisher, nor without any.
+    let (fleet, first) = rolled_back(2);
+    let before = (fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs"));
+    let of_reader = GcOptions { data: Some(fleet.data.path().to_path_buf()), ..now(1) };
+    let error = gc(&fleet.engine, &fleet.store, &of_reader).unwrap_err();
+    assert_eq!(error, FleetError::OldBase { offered: 1, known: 2 });
+    assert!(gc(&fleet.engine, &fleet.store, &GcOptions { dry_run: true, ..of_reader }).is_err());
+    assert_eq!(fleet.faulty.stored_head(), first, "nothing was written");
+    let publisher = tempfile::tempdir().unwrap();
+    let data = Some(publisher.path().to_path_buf());
+    fleet.faulty.set(Fault::None);
+    let (elsewhere, old) = (Fleet::new(), skills(&["invoices"]));
+    let options = PublishOptions { data: data.clone(), ..elsewhere.options() };
+    publish(&elsewhere.engine, &elsewhere.store, Some(old.path()), &options).unwrap();
+    let head = elsewhere.faulty.stored_head();
+    write_skill(old.path(), "invoices", "Another body.");
+    publish(&elsewhere.engine, &elsewhere.store, Some(old.path()), &options).unwrap();
+    elsewhere.faulty.store_bytes("head", head);
+    let error = gc(&elsewhere.engine, &elsewhere.store, &GcOptions { data, ..now(1) }).unwrap_err();
+    assert_eq!(error, FleetError::OldBase { offered: 1, known: 2 });
+    let report = gc(&fleet.engine, &fleet.store, &now(1)).unwrap();
+    assert_eq!((report.generations, report.blobs), (0, 0));
+    assert_eq!((fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs")), before);
+    // No publisher can have left a document of the number after the next.
+    let (fleet, _) = rolled_back(3);
+    let error = gc(&fleet.engine, &fleet.store, &now(1)).unwrap_err();
+    assert_eq!(error, FleetError::NewerDocuments { offered: 1, newest: 3 });
+    assert!(error.hint().unwrap().contains("put the newest head back"), "{error:?}");
+    assert_eq!(fleet.faulty.paths("catalog").len(), 3);
+    assert!(gc(&fleet.engine, &fleet.store, &now(1)).is_err(), "the lease has ended");
+}
+
+#[test]
+fn a_head_of_a_foreign_key_or_name_takes_nothing_away() {
+    let fleet = four_generations();
+    let configured = GcOptions { keys: vec![fleet.key.public()], name: Some("acme".to_owned()), ..now(1) };
+    let before = (fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs"));
+    let foreign = Fleet::new();
+    for round in 0..6 {
+        foreign.publish(skills(&[&format!("evil-{round}")]).path());
+    }
+    let genuine = fleet.faulty.stored_head();
+    for path in foreign.faulty.paths("").iter().filter(|path| path.as_ref() != "head") {
+        fleet.faulty.store_bytes(path.as_ref(), foreign.faulty.stored(path.as_ref()));
+    }
+    fleet.faulty.store_bytes("head", foreign.faulty.stored_head());
+    let error = gc(&fleet.engine, &fleet.store, &configured).unwrap_err();
+    assert!(matches!(error, FleetError::WrongKey { .. }), "{error}");
+    let kept = |before: &std::collections::BTreeSet<_>, now: &std::collections::BTreeSet<_>| before.is_subset(now);
+    assert!(kept(&before.0, &fleet.faulty.paths("catalog")) && kept(&before.1, &fleet.faulty.paths("blobs")));
+    for path in foreign.faulty.paths("catalog") {
+        fleet.faulty.remove(&path);
+    }
+    fleet.faulty.store_bytes("head", genuine);
+    let other = GcOptions { name: Some("other".to_owned()), ..configured.clone() };
+    assert!(matches!(gc(&fleet.engine, &fleet.store, &other), Err(FleetError::WrongName { .. })));
+    assert_eq!(gc(&fleet.engine, &fleet.store, &configured).unwrap().generations, 3);
+}

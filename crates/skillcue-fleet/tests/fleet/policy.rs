@@ -5,7 +5,8 @@ use std::sync::Arc;
 use skillcue::catalog::{OrgPolicy, PolicyGate};
 use skillcue::{LoadRequest, Skillcue};
 use skillcue_fleet::{
-    Catalogs, FleetError, PolicyChange, PublishOptions, SignOptions, SigningKey, gc, inspect, publish, sign,
+    Catalogs, FleetError, PolicyChange, PublishOptions, PullOutcome, SignOptions, SigningKey, gc, inspect, publish,
+    sign,
 };
 
 use crate::support::{Fault, Fleet, names, refresh, skills};
@@ -203,4 +204,74 @@ fn it_survives_publishers_renewals_and_collections() {
     let reader = fleet.reader();
     refresh(&reader).unwrap();
     assert_eq!(reader.policy().summaries().len(), 1);
+}
+
+/// The store answers that nothing has changed, and what the reader has on disk is not what it had.
+#[test]
+fn a_pull_without_a_newer_generation_brings_a_lost_or_damaged_policy_back() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["one"]).path());
+    set(&fleet, FORBIDS_ONE);
+    refresh(&fleet.reader()).unwrap();
+    let is_whole = |reader: &Catalogs| reader.policy().summaries().iter().any(|it| it.broken.is_none());
+    let file = fleet.kept_file(".policy.json");
+    for damage in [None, Some("garbage"), Some("{}")] {
+        match damage {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let reader = fleet.reader();
+        assert!(!is_whole(&reader));
+        if damage.is_none() {
+            let said = &reader.diagnostics()[0];
+            assert!(said.message.contains("it is not on this machine"), "{said:?}");
+            assert!(said.help.as_ref().is_some_and(|help| help.contains("a pull of the catalog")), "{said:?}");
+        }
+        assert_eq!(refresh(&reader), Ok(PullOutcome::Unchanged(1)));
+        assert!(is_whole(&reader) && is_whole(&fleet.reader()), "{damage:?}");
+        assert_eq!(reader.diagnostics(), []);
+    }
+    // Also where nothing of it is left on this machine.
+    std::fs::remove_file(&file).unwrap();
+    for part in fleet.kept_dir().join("parts").read_dir().unwrap().map(Result::unwrap) {
+        if std::fs::read(part.path()).unwrap() == FORBIDS_ONE.as_bytes() {
+            std::fs::remove_file(part.path()).unwrap();
+        }
+    }
+    let reader = fleet.reader();
+    refresh(&reader).unwrap();
+    assert!(is_whole(&reader));
+    // A generation without a policy leaves no file that closes everything.
+    publish(&fleet.engine, &fleet.store, None, &options(&fleet, PolicyChange::Remove)).unwrap();
+    refresh(&reader).unwrap();
+    std::fs::write(&file, "garbage").unwrap();
+    refresh(&fleet.reader()).unwrap();
+    assert!(fleet.reader().policy().is_empty());
+}
+
+#[test]
+fn a_policy_applies_to_keys_that_are_configured_later() {
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["one"]).path());
+    set(&fleet, FORBIDS_ONE);
+    let asking = |keys| {
+        let trust = skillcue::config::CatalogTrust::Ask;
+        fleet.reader_of(skillcue_fleet::CatalogSpec { keys, trust, ..fleet.spec() })
+    };
+    refresh(&asking(Vec::new())).unwrap();
+    let with_key = asking(vec![fleet.key.public()]);
+    assert!(with_key.policy().is_empty());
+    assert_eq!(refresh(&with_key), Ok(PullOutcome::Unchanged(1)));
+    assert_eq!(fleet.reader().policy().summaries().len(), 1);
+    // It stays when the key is taken out for a while.
+    refresh(&asking(Vec::new())).unwrap();
+    assert!(asking(Vec::new()).policy().is_empty());
+    assert_eq!(fleet.reader().policy().summaries().len(), 1);
+    // A rotation: both keys have signed, the reader pulls with the old one, then has the new one alone.
+    let new = SigningKey::generate().unwrap();
+    let trusting = SignOptions { trusted: vec![fleet.key.public()], ..SignOptions::default() };
+    sign(&fleet.engine, &fleet.store, &new, &trusting).unwrap();
+    refresh(&fleet.reader()).unwrap();
+    assert_eq!(fleet.reader_with_keys(vec![new.public()]).policy().summaries().len(), 1);
+    assert!(fleet.reader_with_keys(vec![SigningKey::generate().unwrap().public()]).policy().is_empty());
 }

@@ -175,6 +175,37 @@ fn many_skills_are_published_with_indexes_that_readers_take_over() {
     assert!(published.texts.is_some() && published.triggers.is_some() && published.bodies.is_empty());
     let skills = skillcue(&reader, Some(fleet.cache.path()));
     assert_eq!(best(&skills, "what is quibble1234 about").as_deref(), Some("acme:skill-1234"));
+    // An index that was damaged or lost is fetched again, although the store has nothing newer.
+    for damage in 0..3 {
+        for index in fleet.kept_dir().join("index").read_dir().unwrap().map(|index| index.unwrap().path()) {
+            let mut bytes = std::fs::read(&index).unwrap();
+            match damage {
+                0 => bytes.iter_mut().skip(50).take(3_000).for_each(|byte| *byte ^= 1),
+                _ => bytes.truncate(100),
+            }
+            std::fs::write(&index, bytes).unwrap();
+            if damage == 2 {
+                std::fs::remove_file(&index).unwrap();
+            }
+        }
+        let reader = fleet.reader();
+        if damage != 0 {
+            assert!(reader.remotes()[0].published_index().texts.is_none(), "an index that was cut short is none");
+        }
+        // A program that searches meanwhile makes an index of its own, without bodies, and keeps it.
+        for made in
+            fleet.cache.path().read_dir().unwrap().map(|made| made.unwrap().path()).filter(|made| made.is_file())
+        {
+            std::fs::remove_file(made).unwrap();
+        }
+        best(&skillcue(&fleet.reader(), Some(fleet.cache.path())), "what is quibble1234 about");
+        assert_eq!(refresh(&reader), Ok(PullOutcome::Unchanged(2_100)));
+        let again = skillcue(&fleet.reader(), Some(fleet.cache.path()));
+        assert_eq!(best(&again, "what is quibble1234 about").as_deref(), Some("acme:skill-1234"), "{damage}");
+        let before = fleet.store.traffic().requests;
+        refresh(&reader).unwrap();
+        assert_eq!(fleet.store.traffic().requests - before, 1, "it is not fetched twice");
+    }
     // One change: its terms come beside the index, which stays.
     write_skill(dir.path(), "skill-77", "Now it is about a flibbertigibbet.");
     let before = fleet.store.traffic().received;

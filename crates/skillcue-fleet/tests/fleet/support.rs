@@ -149,6 +149,8 @@ pub(crate) enum Fault {
     Stall,
     /// Answers begin, and do not go on.
     StallMidway,
+    /// Each byte is sent by itself, after so many milliseconds.
+    Drip(u64),
     /// Half of an object is sent, with the size of all of it.
     Truncate,
     /// One bit is another one, in objects below this path.
@@ -309,6 +311,17 @@ impl ObjectStore for FaultyStore {
                     stream::iter([Ok(Bytes::from_static(b"{"))]).chain(stream::pending()).boxed(),
                 );
                 GetResult { payload, ..result }
+            }
+            Fault::Drip(pause) => {
+                let bytes = self.inner.get_opts(from, GetOptions::default()).await?.bytes().await?;
+                let drip = stream::iter(0..bytes.len()).then(move |at| {
+                    let byte = bytes.slice(at..=at);
+                    async move {
+                        tokio::time::sleep(Duration::from_millis(pause)).await;
+                        Ok(byte)
+                    }
+                });
+                GetResult { payload: GetResultPayload::Stream(drip.boxed()), ..result }
             }
             Fault::Endless => {
                 let blanks = stream::repeat_with(|| Ok(Bytes::from_static(&[b' '; 1000])));

@@ -96,7 +96,8 @@ fn published_pulled_collected() {
     assert_eq!(refresh(&reader), Ok(PullOutcome::Changed(2)));
     let text = read(&reader, "invoices", "SKILL.md").unwrap();
     assert!(String::from_utf8(text).unwrap().contains("Another body."));
-    let gone = gc(&engine, &store, &GcOptions { keep: 1, grace: Duration::ZERO, alone: true, dry_run: false }).unwrap();
+    let gone = gc(&engine, &store, &GcOptions { keep: 1, grace: Duration::ZERO, alone: true, ..GcOptions::default() })
+        .unwrap();
     assert_eq!((gone.generations, gone.blobs), (1, 3));
     assert_eq!(inspect(&engine, &store, &[key.public()], true).unwrap().entries.len(), 2);
     assert_eq!(refresh(&reader), Ok(PullOutcome::Unchanged(2)));
