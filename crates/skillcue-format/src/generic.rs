@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-use crate::pattern;
+use crate::{ORDINARY_FILES, ORDINARY_MESSAGES, pattern};
 
 /// The commonest words of English, which say nothing about a task; and a few that are in most messages to agents.
 static COMMON: LazyLock<HashSet<&str>> =
@@ -13,8 +13,19 @@ static COMMON: LazyLock<HashSet<&str>> =
 /// Messages that ordinary patterns do not match: they have next to nothing in common but their commonness.
 const PROBES: [&str; 5] = ["hello, how are you", "thanks!", "What is 2+2?", "please continue", "fix the bug"];
 
-/// Files that have neither a directory, nor an ending, nor a depth in common.
-const FILE_PROBES: [&str; 3] = ["src/main.rs", "a/b/table.xlsx", "media/2024/05/figure.png"];
+/// The part of ordinary messages, one in so many, from which on a pattern that fits them is about nothing.
+const GENERIC_SHARE: usize = 4;
+
+/// The evidence that a pattern is about nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GenericMatch {
+    /// It matches an empty message.
+    Empty,
+    /// It matches a message that is about nothing, or that has nothing in common with it.
+    Message(&'static str),
+    /// It matches so many of [`ORDINARY_MESSAGES`].
+    Share(usize),
+}
 
 /// Maximum number of languages of a skill that is about some. One that helps with nearly all code lists more.
 const MAX_LANGUAGES: usize = 6;
@@ -48,15 +59,15 @@ pub(crate) fn is_generic(keyword: &str) -> bool {
     words.peek().is_some() && words.all(is_common)
 }
 
-/// Returns the message that shows that a pattern matches nearly everything; `None` if it does not.
+/// Returns the evidence that a pattern matches nearly everything; `None` if it does not.
 ///
 /// A pattern may match a single probe because of its subject: one about greetings matches `hello`. It is generic if it
-/// matches nothing at all, several probes, or common words of one.
-pub(crate) fn generic_pattern(text: &str) -> Option<&'static str> {
+/// matches nothing at all, several probes, or common words of one; or a quarter of the longer messages of every day.
+pub(crate) fn generic_pattern(text: &str) -> Option<GenericMatch> {
     // Whatever is wrong with it is another finding.
     let compiled = pattern::compile(text).ok()?;
     if compiled.is_match("") {
-        return Some("");
+        return Some(GenericMatch::Empty);
     }
     let found = PROBES.into_iter().filter_map(|probe| Some((probe, compiled.find(probe)?.as_str())));
     let found: Vec<(&str, &str)> = found.collect();
@@ -64,10 +75,12 @@ pub(crate) fn generic_pattern(text: &str) -> Option<&'static str> {
         text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).all(is_common)
     };
     match found[..] {
-        [] => None,
-        [(_, text)] if !is_common_text(text) => None,
-        [(probe, _), ..] => Some(probe),
+        [(probe, text)] if is_common_text(text) => return Some(GenericMatch::Message(probe)),
+        [(probe, _), _, ..] => return Some(GenericMatch::Message(probe)),
+        _ => {}
     }
+    let fitting = ORDINARY_MESSAGES.iter().filter(|message| compiled.is_match(message)).count();
+    (fitting * GENERIC_SHARE >= ORDINARY_MESSAGES.len()).then_some(GenericMatch::Share(fitting))
 }
 
 /// Returns whether a glob matches files that have nothing in common. A glob without a `/` is matched with their names.
@@ -75,10 +88,12 @@ pub(crate) fn is_generic_glob(text: &str) -> bool {
     // Whatever is wrong with it is another finding.
     let Ok(glob) = pattern::glob(text) else { return false };
     let matcher = glob.compile_matcher();
-    FILE_PROBES.into_iter().all(|file| {
+    let fits = |file: &&&str| {
         let name = file.rsplit('/').next().unwrap_or(file);
-        matcher.is_match(if text.contains('/') { file } else { name })
-    })
+        matcher.is_match(if text.contains('/') { **file } else { name })
+    };
+    // A list of the endings of one kind, such as all source code, fits half of them at most.
+    ORDINARY_FILES.iter().filter(fits).count() * 2 > ORDINARY_FILES.len()
 }
 
 /// Returns the number of languages, if it is too large for a skill that is about some. A language with two names counts
@@ -128,10 +143,10 @@ mod tests {
 
     #[test]
     fn generic_patterns_match_what_has_nothing_to_do_with_them() {
+        for text in [".*", "a?", "^", "x{0,9}"] {
+            assert_eq!(generic_pattern(text), Some(GenericMatch::Empty), "{text}");
+        }
         for (text, probe) in [
-            (".*", ""),
-            ("a?", ""),
-            ("^", ""),
             (r"\w+", "hello, how are you"),
             (".", "hello, how are you"),
             (r"\?$", "What is 2+2?"),
@@ -140,11 +155,36 @@ mod tests {
             ("how|what", "hello, how are you"),
             ("(fix|hello).*", "hello, how are you"),
         ] {
-            assert_eq!(generic_pattern(text), Some(probe), "{text}");
+            assert_eq!(generic_pattern(text), Some(GenericMatch::Message(probe)), "{text}");
         }
         for text in
             [r"\bhello\b", "say .* in .*", "fix .*bug", r"\bfill(ed)? in\b", "thank", r"\.pdf$", "(", r"\d+\+\d+"]
         {
+            assert_eq!(generic_pattern(text), None, "{text}");
+        }
+    }
+
+    /// Issue 18.
+    #[test]
+    fn patterns_that_fit_longer_messages_are_generic() {
+        for text in [".{25,}", r"(\w+\W+){6,}", r".{60,}", r"(?s).{80,}", r"\b\w{9,}\b", r"[,.] \w"] {
+            let found = generic_pattern(text);
+            assert!(matches!(found, Some(GenericMatch::Share(count)) if count >= 8), "{text}: {found:?}");
+        }
+        for vowel in ["[aeiou].*", "[a-f].*[g-z]"] {
+            assert!(generic_pattern(vowel).is_some(), "{vowel}");
+        }
+        let honest = [
+            r"\b(merge|split|rotate) .{1,40}\bpdfs?\b",
+            r"error(s|ed)?\b.*\bline \d+",
+            r"https?://\S+",
+            r"\b[A-Z]{2,}-\d+\b",
+            r"```(rust|python)",
+            r"\b\d{1,2}:\d{2}\b",
+            r"\btranslate\b.{1,60}\b(in)?to\b",
+            r"[\p{Han}]{2,}",
+        ];
+        for text in honest {
             assert_eq!(generic_pattern(text), None, "{text}");
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::StyleCheck;
-use crate::generic::{generic_languages, generic_pattern, is_generic, is_generic_glob};
+use crate::generic::{GenericMatch, generic_languages, generic_pattern, is_generic, is_generic_glob};
 use crate::node::{Node, Value};
-use crate::{Code, Manifest};
+use crate::{Code, Manifest, ORDINARY_MESSAGES};
 
 /// Maximum number of patterns that are tried on messages, and of globs that are tried on files.
 const MAX_PATTERNS: usize = 200;
@@ -33,13 +33,17 @@ impl StyleCheck<'_> {
         }
         let distinct: BTreeSet<&str> = triggers.patterns.iter().map(AsRef::as_ref).collect();
         for text in distinct.into_iter().take(MAX_PATTERNS) {
-            if let Some(probe) = generic_pattern(text)
+            if let Some(generic) = generic_pattern(text)
                 && self.is_below_cap(Code::GenericTrigger)
             {
                 let at =
                     node.and_then(|node| find_text(node, text)).map(|node| self.place(node.span.range())).or(place);
-                let probe = if probe.is_empty() { "an empty message".to_owned() } else { format!("`{probe}`") };
-                let message = format!("the pattern `{text}` matches {probe}: the skill would fire all the time");
+                let what = match generic {
+                    GenericMatch::Empty => "an empty message".to_owned(),
+                    GenericMatch::Message(message) => format!("`{message}`"),
+                    GenericMatch::Share(count) => format!("{count} of {} ordinary messages", ORDINARY_MESSAGES.len()),
+                };
+                let message = format!("the pattern `{text}` matches {what}: the skill would fire all the time");
                 self.report(Code::GenericTrigger, message, at, "require words that belong to the skill's task");
             }
         }
@@ -110,6 +114,15 @@ mod tests {
         let expected: Vec<(String, u32)> = expected.map(|(message, line)| (message.to_owned(), line)).to_vec();
         assert_eq!(found(triggers, Code::GenericTrigger), expected);
         assert_eq!(found("    keywords: [pdf, hello, fix]\n", Code::GenericTrigger), []);
+    }
+
+    /// Issue 18.
+    #[test]
+    fn patterns_that_fit_long_messages_are_named() {
+        let fitting = found("    patterns: ['.{25,}', '(\\w+\\W+){6,}', 'merge .* pdf']\n", Code::GenericTrigger);
+        let messages: Vec<&str> = fitting.iter().map(|(message, _)| message.as_str()).collect();
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(messages.iter().all(|message| message.contains(" of 32 ordinary messages: ")), "{messages:?}");
     }
 
     #[test]
