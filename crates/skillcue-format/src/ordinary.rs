@@ -4,8 +4,8 @@
 /// code and offices in general words. None names a product, or a field that a skill would be for, so that a pattern which
 /// is about something fits few of them.
 ///
-/// A pattern that fits a quarter of them is about nothing: [`lint`](crate::lint()) says so, and a selection gives little for
-/// it.
+/// A pattern that fits a quarter of them is about nothing: [`lint`](crate::lint()) says so. A selection gives less for one
+/// that fits more, and nothing from half of them on.
 ///
 /// ```
 /// use skillcue_format::{ORDINARY_MESSAGES, pattern};

@@ -1,15 +1,20 @@
 //! Hybrid selection: triggers and text relevance together.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::sync::LazyLock;
 
 use skillcue_catalog::Catalog;
+use skillcue_format::{ORDINARY_FILES, ORDINARY_MESSAGES};
 
+use crate::files::{name_of, path_of};
 use crate::index::{NONE, TriggerKind};
+use crate::name_use::NameUse;
 use crate::rank::weight;
+use crate::relevance::acts::{is_definition, is_thanks};
 use crate::relevance::fusion::MAX_ONE_WORD as NOT_A_MATCH;
-use crate::relevance::message::{is_definition, is_thanks};
-use crate::relevance::refusal::refused;
+use crate::relevance::message::MAX_MESSAGE;
+use crate::relevance::refusal::{Refusals, lowered, refused};
+use crate::relevance::tokens::head;
 use crate::selector::RankedHits;
 use crate::{
     Hit, Meaning, Mention, Mode, Reason, ReasonKind, SearchContext, SelectOptions, Selection, Selector, TextHit,
@@ -33,7 +38,7 @@ impl Selector {
     ///
     /// Mentions by sigil come first. The rest ranks by certainty: by text relevance, and by the triggers which an author
     /// has declared, less the less telling they are among the skills' texts; a keyword that tells gives 0.68 by itself,
-    /// a phrase 0.85. A name is evidence of the text, not a trigger.
+    /// a phrase 0.85. A name is evidence of the text, not a trigger, unless the message calls it: "use the pricing skill".
     ///
     /// ```
     /// use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -113,10 +118,11 @@ impl Selector {
         let mut matches = self.by_triggers(catalog, turn, depth);
         let beyond = matches.matched - matches.hits.len();
         let mut mentions: HashMap<usize, f32> = HashMap::new();
-        let refused = refused(turn.message);
+        let head = head(turn.message, MAX_MESSAGE);
+        let (refused, lower) = (refused(head), lowered(head));
         let need = MessageNeed { definition: is_definition(turn.message), thanks: is_thanks(turn.message) };
         matches.hits.retain_mut(|hit| {
-            let clear = self.weigh_triggers(hit, catalog, texts, (turn.message, need), &refused);
+            let clear = self.weigh_triggers(hit, catalog, texts, (turn.message, &lower, need), &refused);
             if clear > 0.0 {
                 mentions.insert(hit.skill, clear);
             }
@@ -151,6 +157,11 @@ impl Selector {
                 hit.mention = Some(Mention::Name);
             }
             add(hit, alike);
+            if hit.mention != Some(Mention::Sigil)
+                && !hit.reasons.iter().any(|reason| reason.kind == ReasonKind::Mention)
+            {
+                hit.certainty = need.asked(hit.certainty);
+            }
         }
         matches.matched = matches.hits.len() + beyond;
         let rank = |hit: &Hit| ranks.get(&hit.skill).copied().unwrap_or(usize::MAX);
@@ -165,15 +176,15 @@ impl Selector {
     }
 
     /// Weighs the triggers of a hit by how telling they are, and less where the skill has very many. Takes its name out of
-    /// its triggers, and returns how clearly the message has it: 0, not at all; 1, as it is written or in rare words; 2, in
-    /// quotation marks or beside "skill".
+    /// its triggers unless the message calls it, and returns how clearly the message has it: 0, not at all; 1, as it is
+    /// written or in rare words; 2, in quotation marks, beside "skill", or called.
     fn weigh_triggers(
         &self,
         hit: &mut Hit,
         catalog: &Catalog,
         texts: &TextIndex,
-        (message, need): (&str, MessageNeed),
-        refused: &[Range<usize>],
+        (message, lower, need): (&str, &str, MessageNeed),
+        refused: &Refusals,
     ) -> f32 {
         if hit.mention == Some(Mention::Sigil) {
             (hit.certainty, hit.likelihood) = (1.0, 1.0);
@@ -189,17 +200,23 @@ impl Selector {
                 skill.manifest().triggers().keywords.iter().any(|it| it.eq_ignore_ascii_case(&name))
             })
         };
-        hit.reasons.retain(|reason| {
-            let start = reason.span.as_ref().map(|span| span.start);
-            if start.is_some_and(|start| refused.iter().any(|range| range.contains(&start))) {
+        hit.reasons.retain_mut(|reason| {
+            if reason.span.as_ref().is_some_and(|span| refused.covers(span)) {
                 return false;
             }
             let is_mention = reason.kind == ReasonKind::Mention;
-            if is_mention {
-                clear = clear.max(clarity(reason, &name, texts, message));
-            }
             // A name of one word is a keyword in `keyword` mode only, unless it is declared as one.
             let is_name = reason.kind == ReasonKind::Keyword && reason.trigger.eq_ignore_ascii_case(&name);
+            if is_mention || is_name {
+                let around =
+                    reason.span.as_ref().map_or(NameUse::Word, |_| NameUse::of(lower, &reason.text.to_lowercase()));
+                let own = if is_mention { clarity(reason, &name, texts, around) } else { 0.0 };
+                clear = clear.max(if around == NameUse::Called { CALLED_CLARITY } else { own });
+                if around == NameUse::Called {
+                    reason.kind = ReasonKind::Mention;
+                    return true;
+                }
+            }
             !(is_mention || is_name && !is_declared())
         });
         let triggers = u32::try_from(hit.skill).map_or(&[][..], |skill| self.index.triggers(skill));
@@ -212,17 +229,17 @@ impl Selector {
             let words = if reason.kind == ReasonKind::Pattern { &reason.text } else { &reason.trigger };
             let telling = (texts.telling(words).0 / TELLING).min(1.0);
             let certainty = match reason.kind {
-                ReasonKind::Phrase => 0.85 * telling,
-                ReasonKind::Pattern => 0.8 * telling * self.special(triggers, reason),
+                ReasonKind::Mention => CALLED,
+                ReasonKind::Phrase => need.asked(0.85 * telling),
+                ReasonKind::Pattern => need.asked(0.8 * telling * self.special(triggers, reason, message)),
                 ReasonKind::Keyword => need.asked(0.68 * telling),
                 ReasonKind::Verb => need.asked(0.5 * telling),
-                ReasonKind::File => need.carried(0.75 * rare(reason) * self.special(triggers, reason)),
+                ReasonKind::File => need.carried(0.75 * rare(reason) * self.special(triggers, reason, message)),
                 ReasonKind::Language => need.carried(0.68 * rare(reason) * few_languages),
                 ReasonKind::Nearby => NEARBY_SHARE,
-                ReasonKind::Mention | ReasonKind::Text | ReasonKind::Recent | ReasonKind::Judge | ReasonKind::Use => {
-                    0.0
-                }
+                ReasonKind::Text | ReasonKind::Recent | ReasonKind::Judge | ReasonKind::Use => 0.0,
             };
+            let few = if reason.kind == ReasonKind::Mention { 1.0 } else { few };
             certainty * few * if reason.span.is_some() || !is_of_words(reason.kind) { 1.0 } else { 0.5 }
         };
         hit.certainty = declared(hit.reasons.iter().map(telling));
@@ -237,23 +254,49 @@ impl Selector {
     }
 
     /// Returns how special a pattern or a glob is: 1 if it fits a quarter of ordinary messages or files at most, 0 from half of
-    /// them on.
-    fn special(&self, triggers: &[u32], reason: &Reason) -> f32 {
+    /// them on. A pattern may fit all messages of some length, so shorter ones than half of this one do not count.
+    fn special(&self, triggers: &[u32], reason: &Reason, message: &str) -> f32 {
         let kind = if reason.kind == ReasonKind::Pattern { TriggerKind::Pattern } else { TriggerKind::File };
-        let is_it = |item: &&u32| self.is_of(**item, kind) && self.index.text(**item) == reason.trigger;
+        let is_it = |item: &&u32| self.is_of(**item, kind) && self.index.text(**item) == reason.trigger.trim();
         let Some(&item) = triggers.iter().find(is_it) else { return 1.0 };
         let text = self.index.text(item);
-        let (fitting, all) = if kind == TriggerKind::Pattern {
+        let share = if kind == TriggerKind::Pattern {
             let Some(pattern) = self.compiled.pattern(item, text) else { return 1.0 };
-            (ORDINARY_MESSAGES.iter().filter(|it| pattern.is_match(it)).count(), ORDINARY_MESSAGES.len())
+            let least = (message.len() / 2).min(LONG_ORDINARY);
+            let apart =
+                share_of(ORDINARY_MESSAGES.iter().filter(|it| it.len() >= least).map(|it| pattern.is_match(it)));
+            // A pattern that asks for a length fits them all, one behind the other in one line.
+            if reason.text.len() > LONG_ORDINARY {
+                apart.max(share_of(LINES.iter().map(|it| pattern.is_match(it))))
+            } else {
+                apart
+            }
         } else {
             let Some(glob) = self.compiled.glob(item, text) else { return 1.0 };
-            (ORDINARY_FILES.iter().filter(|it| glob.is_match(it)).count(), ORDINARY_FILES.len())
+            let subject = |file: &'static str| if text.contains('/') { path_of(file) } else { name_of(file) };
+            share_of(ORDINARY_FILES.iter().map(|it| glob.is_match(subject(it))))
         };
-        #[expect(clippy::cast_precision_loss, reason = "a few")]
-        let share = fitting as f32 / all as f32;
-        (2.0 - 4.0 * share).clamp(0.0, 1.0)
+        ((MOST_ORDINARY - share) / (MOST_ORDINARY - FEW_ORDINARY)).clamp(0.0, 1.0)
     }
+}
+
+/// The share of ordinary messages or files up to which a pattern or a glob counts in full, and from which on it does not count.
+const FEW_ORDINARY: f32 = 0.25;
+const MOST_ORDINARY: f32 = 0.5;
+/// The length in bytes from which on all ordinary messages count as short.
+const LONG_ORDINARY: usize = 100;
+/// How many ordinary messages are in one of the long lines.
+const IN_LINE: usize = 8;
+/// Ordinary messages, some one behind the other in one line, for a pattern that asks for no more than a length.
+static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let line = |some: &[&str]| some.join(" ").replace('\n', " ");
+    ORDINARY_MESSAGES.chunks(IN_LINE).map(line).collect()
+});
+
+/// Returns the share of answers that are true.
+fn share_of(answers: impl Iterator<Item = bool>) -> f32 {
+    let (all, fitting) = answers.fold((0_u8, 0_u8), |(all, fitting), it| (all + 1, fitting + u8::from(it)));
+    f32::from(fitting) / f32::from(all.max(1))
 }
 
 /// The need of a message, as far as declared triggers are concerned.
@@ -266,13 +309,9 @@ struct MessageNeed {
 }
 
 impl MessageNeed {
-    /// Returns the certainty that a word gives: in a question about it less, as the gate of texts has it.
+    /// Returns the certainty that words give: in a question about them, or thanks, no more than a likeness in one word.
     fn asked(self, certainty: f32) -> f32 {
-        if !self.definition {
-            return certainty;
-        }
-        let odds = certainty / (1.0 - certainty).max(f32::MIN_POSITIVE) * QUESTION_ODDS;
-        odds / (1.0 + odds)
+        if self.definition { certainty.min(NOT_A_MATCH) } else { certainty }
     }
 
     /// Returns the certainty that a file or a language gives: beside mere thanks it is no body's.
@@ -280,41 +319,6 @@ impl MessageNeed {
         if self.thanks { certainty.min(NOT_A_MATCH) } else { certainty }
     }
 }
-
-/// The part of the odds of a declared word that a question leaves.
-const QUESTION_ODDS: f32 = 0.4;
-
-/// Messages of every day: a pattern that fits half of them fits everything.
-const ORDINARY_MESSAGES: [&str; 12] = [
-    "thanks!",
-    "ok, go on",
-    "hello, how are you?",
-    "What is 2+2?",
-    "fix the bug",
-    "tell me a story about a dog",
-    "why did that fail",
-    "Plan a hike for Sunday.",
-    "make it blue",
-    "Wie wird das Wetter morgen?",
-    "no, the other one",
-    "write a letter to my landlord",
-];
-
-/// Files of every day: a glob that fits half of them fits everything.
-const ORDINARY_FILES: [&str; 12] = [
-    "src/main.rs",
-    "app.py",
-    "web/index.html",
-    "report.pdf",
-    "data/sales.csv",
-    "photo.png",
-    "Makefile",
-    "notes.txt",
-    "docs/README.md",
-    "package.json",
-    "slides.pptx",
-    "lib/util.go",
-];
 
 /// Returns the part that each of `count` triggers weighs, of which `most` weigh all.
 fn few_of(count: usize, most: f32) -> f32 {
@@ -338,22 +342,21 @@ fn is_of_words(kind: ReasonKind) -> bool {
     matches!(kind, ReasonKind::Phrase | ReasonKind::Pattern | ReasonKind::Keyword | ReasonKind::Verb)
 }
 
-/// Returns how clearly a message has a name of several words.
-fn clarity(reason: &Reason, name: &str, texts: &TextIndex, message: &str) -> f32 {
-    let Some(span) = reason.span.clone() else { return 0.0 };
-    let (before, behind) = (&message[..span.start], &message[span.end..]);
-    let is_quote = |char: char| matches!(char, '"' | '\'' | '`' | '“' | '”' | '‘' | '’' | '「' | '」' | '*');
-    let quoted = before.ends_with(is_quote) && behind.starts_with(is_quote);
-    let is_skill =
-        |word: Option<&str>| word.is_some_and(|word| word.trim_matches(|c: char| !c.is_alphanumeric()) == "skill");
-    let beside = is_skill(before.split_whitespace().next_back()) || is_skill(behind.split_whitespace().next());
+/// The certainty that a skill is meant whose name is called: "use the pricing skill". With it a body is shown, unless the texts
+/// speak clearly for other skills.
+const CALLED: f32 = 0.67;
+/// How clearly a message has a name that it calls, or quotes.
+const CALLED_CLARITY: f32 = 2.0;
+
+/// Returns how clearly a message has a name of several words, of which it makes some use.
+fn clarity(reason: &Reason, name: &str, texts: &TextIndex, around: NameUse) -> f32 {
     let written = name.contains(['-', '_']) && reason.text.eq_ignore_ascii_case(name);
-    if quoted || beside && (written || texts.telling(name).1 >= TELLING) {
-        2.0
-    } else if written || texts.telling(name).1 >= TELLING {
-        1.0
-    } else {
-        0.0
+    let is_rare = || texts.telling(name).1 >= TELLING;
+    match around {
+        NameUse::Called | NameUse::Quoted => CALLED_CLARITY,
+        NameUse::Beside if written || is_rare() => CALLED_CLARITY,
+        _ if written || is_rare() => 1.0,
+        _ => 0.0,
     }
 }
 

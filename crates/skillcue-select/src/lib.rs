@@ -40,6 +40,7 @@ mod judgement;
 mod languages;
 mod literal;
 mod mention;
+mod name_use;
 mod rank;
 mod relevance;
 mod selection;
@@ -57,8 +58,8 @@ pub use judgement::{JudgeOutcome, Judgement};
 pub use languages::languages_of;
 pub use relevance::fusion;
 pub use relevance::{
-    BodyTerms, DocTerms, Evidence, EvidencePart, Meaning, MessageFacts, RankCandidate, Ranking, ReadAt, SearchContext,
-    SectionText, SkillDocument, TextHit, TextIndex, TextWord, body_key, language_of, section_scores,
+    BodyTerms, DocTerms, Evidence, EvidencePart, Meaning, MessageFacts, RankCandidate, Ranking, ReadAt, Refusals,
+    SearchContext, SectionText, SkillDocument, TextHit, TextIndex, TextWord, body_key, language_of, section_scores,
 };
 pub use selection::{Grade, Hit, Mention, Reason, ReasonKind, Selection, Thresholds};
 pub use selector::{Census, Selector};

@@ -17,7 +17,7 @@ pub(crate) fn sigils(message: &str, mut found: impl FnMut(&str, Range<usize>) ->
     for at in memchr::memchr3_iter(b'$', b'/', b'@', message.as_bytes()) {
         let before = &message[..at];
         let opens = before.chars().next_back().is_none_or(|c| c.is_whitespace() || is_opening(c));
-        if !opens || blocks.iter().any(|block| block.contains(&at)) {
+        if !opens || is_in(&blocks, at) {
             continue;
         }
         let (sigil, rest) = (message.as_bytes()[at], &message[at + 1..]);
@@ -41,6 +41,12 @@ pub(crate) fn sigils(message: &str, mut found: impl FnMut(&str, Range<usize>) ->
 fn code_blocks(message: &str) -> Vec<Range<usize>> {
     let fences: Vec<usize> = message.match_indices("```").map(|(at, _)| at).collect();
     fences.chunks(2).map(|pair| pair[0]..pair.get(1).copied().unwrap_or(message.len())).collect()
+}
+
+/// Returns whether one of some ranges in order has a place.
+fn is_in(blocks: &[Range<usize>], place: usize) -> bool {
+    let number = blocks.partition_point(|block| block.start <= place);
+    number.checked_sub(1).is_some_and(|number| blocks[number].contains(&place))
 }
 
 /// Returns whether a path, an address or a file's name goes on here, or code: an assignment, a member, an index, a call.

@@ -11,6 +11,7 @@
     reason = "counts become scores: single precision ranks as double does, and half the memory is read"
 )]
 
+pub(crate) mod acts;
 mod background;
 mod bags;
 mod bodies;
@@ -34,7 +35,7 @@ mod search;
 mod sections;
 mod sequence;
 mod storage;
-mod tokens;
+pub(crate) mod tokens;
 mod top;
 mod update;
 mod weights;
@@ -47,5 +48,6 @@ pub use fusion::MessageFacts;
 pub use index::{SkillDocument, TextIndex};
 pub use language::language_of;
 pub use ranking::{EvidencePart, Meaning, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
+pub use refusal::Refusals;
 pub use sections::{SectionText, section_scores};
 pub use storage::ReadAt;

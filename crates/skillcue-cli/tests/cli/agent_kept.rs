@@ -88,7 +88,7 @@ fn sessions_are_listed_shown_and_removed() {
       → search_skills {"query":"bonjour"}
     ← search_skills
       1 skill fits "bonjour":
-      - hello-extended (0.72): Greetings in many languages [keyword "bonjour", text "bonjour"]
+      - hello-extended (0.68): Greetings in many languages [keyword "bonjour"]
     model
       Here\u{1b}[2J you are.
     --- stderr

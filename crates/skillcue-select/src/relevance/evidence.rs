@@ -179,12 +179,15 @@ impl MessageTerms {
         shared / (own() * self.total).max(f32::MIN_POSITIVE).sqrt()
     }
 
-    /// Returns whether the message refuses a word of the name, which is the first clause, and has none of the others.
+    /// Returns whether the message refuses a word of the name, which is the first clause, and has none of the others; or
+    /// whether the name has all words of a thing that it refuses.
     fn refuses(&self, clauses: &[u32]) -> bool {
         let name = || clauses.iter().take_while(|number| **number != BREAK).map(|number| key(*number).0);
+        let is_whole = |words: &Vec<u32>| words.len() > 1 && words.iter().all(|word| name().any(|key| key == *word));
         !self.refused.is_empty()
             && name().any(|key| self.refused.contains(&key))
             && name().all(|key| self.position(key).is_none())
+            || self.refused_names.iter().any(is_whole)
     }
 
     fn pair_share(&self, pairs: u128) -> f32 {

@@ -6,10 +6,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::relevance::acts::{is_question, is_success};
 use crate::relevance::evidence::MAX_PAIRS;
 use crate::relevance::glossary::translated;
 use crate::relevance::language::FunctionWords;
 use crate::relevance::programming::{languages_of, languages_written};
+use crate::relevance::refusal::Refusals;
 use crate::relevance::sequence::{code_words, key, number};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{key_of, stem};
@@ -92,6 +94,8 @@ pub(crate) struct MessageTerms {
     pub(crate) languages: u16,
     /// The keys of the words that it refuses, which are not among `terms`.
     pub(crate) refused: Vec<u32>,
+    /// The keys of things that it refuses and that are called by several words, which may be among `terms`.
+    pub(crate) refused_names: Vec<Vec<u32>>,
 }
 
 /// How rare terms are in a catalog, by their keys.
@@ -105,10 +109,10 @@ pub(crate) struct Rarities<'r> {
 }
 
 impl MessageTerms {
-    /// Takes a message apart. `refusals` are the ranges of the words that it refuses.
+    /// Takes a message apart.
     pub(crate) fn of(
         text: &str,
-        refusals: &[Range<usize>],
+        refusals: &Refusals,
         tokenizer: &mut Tokenizer,
         rarities: &Rarities<'_>,
     ) -> MessageTerms {
@@ -118,6 +122,7 @@ impl MessageTerms {
         let request = request(text);
         let in_request = |at: usize| request.iter().any(|range| range.contains(&at));
         let mut refused: Vec<u32> = Vec::new();
+        let mut refused_names: Vec<Vec<u32>> = vec![Vec::new(); refusals.names.len()];
         let mut found: Vec<MessageTerm> = Vec::new();
         let mut known: HashMap<u32, usize> = HashMap::new();
         // The terms in order, without compounds.
@@ -133,8 +138,12 @@ impl MessageTerms {
                 return;
             }
             let (key, compound) = key(number(&token));
-            if refusals.iter().any(|range| range.contains(&token.span.start)) {
+            if refusals.has(token.span.start) {
                 return refused.push(key);
+            }
+            let name = refusals.name_at(token.span.start);
+            if let Some(name) = name.filter(|_| !compound) {
+                refused_names[name].push(key);
             }
             if !compound {
                 order.push(key);
@@ -149,8 +158,7 @@ impl MessageTerms {
             found[at].request |= in_request(token.span.start);
         });
         for (span, key) in translations.terms {
-            let is_refused = refusals.iter().any(|range| range.contains(&span.start));
-            if !is_refused && !known.contains_key(&key) {
+            if !refusals.has(span.start) && !known.contains_key(&key) {
                 known.insert(key, found.len());
                 let (verb, request) = (VERB_STEMS.contains(&key), in_request(span.start));
                 found.push(MessageTerm { key, idf: rarity(key), request, verb });
@@ -173,6 +181,7 @@ impl MessageTerms {
             languages,
             // What is said elsewhere, too, is not refused.
             refused: refused.into_iter().filter(|key| !known.contains_key(key)).collect(),
+            refused_names,
             ..MessageTerms::default()
         };
         let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -329,150 +338,9 @@ pub(crate) fn request(text: &str) -> Vec<Range<usize>> {
     kept
 }
 
-/// Returns whether a message asks what something is, or for an explanation. A greeting may come first.
-fn is_question(text: &str) -> bool {
-    static QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:hi|hey|hello|hallo|hola|ok|okay|so|and|please|pls|btw|quick question)(?:[ \t\r\n,.!:;-]+(?:there|all)?)?[ \t\r\n,.!:;-]+)*(?:(?:what(?:'s|’s| +is| +are| +does)|why|who|explain|tell me|(?:can|could|would) you (?:please )?(?:explain|tell me) (?:what|why|who|when|where|the difference)|i wonder (?:what|why|who)|do you know (?:what|why|who|when|where)|how (?:do|does|did)(?: [^ ]+){1,4} work|when (?:was|were|did|is)|difference|is|are|does|quali?|quante?|quanti|che cos.?è|cos['’]è|perché|qu[eé] es|o que é|wat is|co to jest|vad är|hvad er|cuál|cuánt[ao]s?|por qué|qu['’]est.ce|quel|quelle|pourquoi|was ist|warum|что такое|почему)(?:[^a-zà-ÿа-я]|$))|是什么|什么是|为什么|有什么区别|란 무엇|뭐야|무엇인|설명해|とは何|って何").ok()
-    });
-    QUESTION.as_ref().is_some_and(|question| question.is_match(text))
-}
-
-/// Returns whether a message asks for the definition of one or two words, and for nothing else; or says that something works.
-pub(crate) fn is_definition(text: &str) -> bool {
-    static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:hi|hey|hello|so|and|please)[ ,.!]+)*(?:what(?:'s|’s| is| are)|who is|was ist|was sind|qu['’]est[- ]ce que?|qu[eé] es|o que é|che cos['’]è|wat is)(?: (?:an?|the|ein|eine|une?|una|um|uma|il|lo|la))? [^ ?!.]+(?: [^ ?!.]+)?[ ?!.]*$|^[^ ]{1,24}(?:是什么|란 무엇|とは何)|什么是[^ ]{1,24}$").ok()
-    });
-    DEFINITION.as_ref().is_some_and(|definition| definition.is_match(text)) || is_success(text)
-}
-
-/// Returns whether a message gives thanks for something that works.
-fn is_success(text: &str) -> bool {
-    static SUCCESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)^[ \t\r\n]*(?:(?:great|nice|perfect|awesome|cool|yes|super)[ ,.!]+)*(?:thanks|thank you|thx|danke|merci|gracias|grazie|great|nice|perfect|awesome)[ ,.!][^?\n]{0,120}(?-u:\b)(?:works|worked|working|fixed|solved|helped|funktioniert|marche|funciona)(?-u:\b)(?:[ ,.!]+(?:now|again|well|great|fine|perfectly|jetzt|maintenant|ahora|thanks|thank you|thx))*[ ,.!]*$").ok()
-    });
-    SUCCESS.as_ref().is_some_and(|success| success.is_match(text))
-}
-
-/// The words of replies that ask for nothing by themselves.
-const REPLIES: &str = include_str!("replies.txt");
-/// How many bytes a reply has at most.
-const MAX_REPLY: usize = 64;
-
-/// Returns whether a message is a reply like "yes, go on", which asks for nothing by itself.
-///
-/// What it is about was said before, and no skill is found by these words.
-pub(crate) fn is_reply(text: &str) -> bool {
-    static WORDS: LazyLock<std::collections::HashSet<&str>> = LazyLock::new(|| REPLIES.split_whitespace().collect());
-    let text = text.trim();
-    let is_part = |char: char| char.is_alphanumeric();
-    text.len() <= MAX_REPLY
-        && text.contains(is_part)
-        && text.to_lowercase().split(|char| !is_part(char)).all(|word| word.is_empty() || WORDS.contains(word))
-}
-
-/// Returns whether a message is a reply that gives thanks or greets.
-pub(crate) fn is_thanks(text: &str) -> bool {
-    const THANKS: [&str; 12] = [
-        "thank",
-        "thx",
-        "danke",
-        "merci",
-        "gracias",
-        "grazie",
-        "obrigad",
-        "hello",
-        "hi",
-        "hallo",
-        "谢谢",
-        "ありがとう",
-    ];
-    let lower = text.trim_start().to_lowercase();
-    is_reply(text) && THANKS.iter().any(|word| lower.contains(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn questions_about_a_topic_are_recognised() {
-        for question in [
-            "What is Elastic Beanstalk?",
-            "what's new",
-            "Why does it fail",
-            "Qual è la differenza?",
-            "Perché no?",
-            "什么是 RAG",
-            "hey, what is docker compose?",
-            "Hi! What is docker compose?",
-            "please explain docker compose",
-            "can you explain what docker compose is?",
-            "could you tell me what a mutex is",
-            "how does docker compose work?",
-            "do you know what RAG is?",
-            "when was woodpecker released?",
-            "que es docker",
-            "wat is docker",
-        ] {
-            assert!(is_question(question), "{question}");
-        }
-        for request in [
-            "Whatever fits",
-            "Whose file is it",
-            "issue an invoice",
-            "Fill in form.pdf",
-            "aresenal",
-            "",
-            "can you tell me how to fill in a form",
-            "hey, fix the build",
-            "thanks, it works, now add a test",
-            "Great, that worked. Next, merge both files",
-            "how do I merge two PDFs",
-            "please fill in the form",
-        ] {
-            assert!(!is_question(request), "{request}");
-        }
-    }
-
-    #[test]
-    fn definitions_and_successes_are_recognised() {
-        for message in
-            ["What is Elastic Beanstalk?", "hey, what's a mutex", "Was ist ein Mutex?", "什么是RAG", "RAG是什么"]
-        {
-            assert!(is_definition(message), "{message}");
-        }
-        for message in ["thanks, the docker compose file works now!", "great, the restic backup works now, thank you"] {
-            assert!(is_definition(message) && is_success(message), "{message}");
-        }
-        for message in [
-            "What is wrong with my docker compose file?",
-            "is there a parrot?",
-            "why does docker fail",
-            "thanks, it works, now add a test",
-            "Great, that worked. Next, merge both files",
-        ] {
-            assert!(!is_definition(message), "{message}");
-        }
-    }
-
-    #[test]
-    fn replies_are_recognised() {
-        for reply in [
-            "yes",
-            "Yes, please!",
-            "OK, go ahead.",
-            "looks good to me",
-            "weiter",
-            "Ja, mach weiter",
-            "好的",
-            "sí, gracias",
-        ] {
-            assert!(is_reply(reply), "{reply}");
-        }
-        for request in ["yes, merge them", "run the tests", "next.js", "", "?!", "hello-extended"] {
-            assert!(!is_reply(request), "{request}");
-        }
-    }
 
     #[test]
     fn requests_are_apart_from_what_they_carry_along() {

@@ -10,6 +10,7 @@ use crate::relevance::index::TextIndex;
 use crate::relevance::language::FunctionWords;
 use crate::relevance::lookalikes::LookalikeScratch;
 use crate::relevance::message::request;
+use crate::relevance::refusal::Refusals;
 use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{LISTS, key_of};
@@ -46,7 +47,7 @@ impl TextQuery {
     pub(crate) fn of(
         index: &TextIndex,
         message: &str,
-        refused: &[Range<usize>],
+        refused: &Refusals,
         tokenizer: &mut Tokenizer,
         scratch: &mut LookalikeScratch,
     ) -> TextQuery {
@@ -95,13 +96,13 @@ impl TextQuery {
 }
 
 /// Returns every distinct term of a text, without those in `refused`, in order of appearance.
-pub(crate) fn distinct(text: &str, refused: &[Range<usize>], half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
+pub(crate) fn distinct(text: &str, refused: &Refusals, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u32> = HashTable::new();
     let function_words = FunctionWords::of(text);
     tokenizer.each(text, &mut |token| {
         let key = token.key;
-        if refused.iter().any(|range| range.contains(&token.span.start)) {
+        if refused.has(token.span.start) {
             return;
         }
         if function_words.has(&text[token.span.clone()].to_lowercase()) {
@@ -113,7 +114,7 @@ pub(crate) fn distinct(text: &str, refused: &[Range<usize>], half: f32, tokenize
         }
     });
     for word in translated(text) {
-        if refused.iter().any(|range| range.contains(&word.span.start)) {
+        if refused.has(word.span.start) {
             continue;
         }
         for english in word.english {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::relevance::evidence::Evidence;
+use crate::relevance::refusal::Refusals;
 
 /// The skills whose texts fit a message, best first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -60,8 +61,8 @@ pub struct SearchContext<'a> {
     pub mention: &'a dyn Fn(usize) -> f32,
     /// The answers of a sentence model, if there is one.
     pub meaning: Option<&'a Meaning<'a>>,
-    /// The ranges of the words that the message refuses, if they are known; they are found otherwise.
-    pub refused: Option<&'a [Range<usize>]>,
+    /// The parts of the message that are refused, if they are known; they are found otherwise.
+    pub refused: Option<&'a Refusals>,
 }
 
 /// The answers of a sentence model about a message.

@@ -4,145 +4,24 @@
 //! needed. Only plain refusals of a means are recognised: "not" and "without" mostly belong to the task itself ("it does
 //! not compile", "without downtime").
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::Range;
+
+use crate::relevance::message::MAX_MESSAGE;
+use crate::relevance::tokens::head;
+
+mod cues;
+
+use cues::{
+    ARTICLES, BEHIND, COURTESIES, ENDINGS, IN_PLACE, JOINTS, KINDS, OPEN, OPEN_CJK, OPENINGS, PLACES, POLITE, REPORTS,
+    REQUESTS, SUBJECT_OF, SUBJECTS, TAILS, WANT, WITH, WITHOUT, WITHOUT_BEHIND, WITHOUT_CAPITALS,
+};
 
 /// How many words are refused at once.
 const MAX_WORDS: usize = 3;
 /// How many characters of a script without blanks are refused at once.
 const MAX_CHARACTERS: usize = 10;
-
-/// Beginnings of a refusal, whatever follows.
-const OPEN: &[&str] = &[
-    "do not use",
-    "do not want",
-    "do not want to use",
-    "do not need",
-    "do not need to use",
-    "don't use",
-    "don't want",
-    "don't want to use",
-    "don't need",
-    "don't need to use",
-    "dont use",
-    "dont want",
-    "dont want to use",
-    "never use",
-    "stop using",
-    "avoid using",
-    "rather not use",
-    "prefer not to use",
-    "anything but",
-    "anything except",
-    "anything other than",
-    "instead of",
-    "rather than",
-    "without using",
-    "nicht verwenden",
-    "verwende kein",
-    "verwende keine",
-    "verwende keinen",
-    "nutze kein",
-    "nutze keine",
-    "nutze keinen",
-    "benutze kein",
-    "benutze keine",
-    "benutze keinen",
-    "nimm kein",
-    "nimm keine",
-    "nimm keinen",
-    "möchte kein",
-    "möchte keine",
-    "möchte keinen",
-    "statt",
-    "anstatt",
-    "anstelle von",
-    "ohne verwendung von",
-    "au lieu de",
-    "sans utiliser",
-    "n'utilise pas",
-    "n'utilisez pas",
-    "ne veux pas",
-    "ne veux pas utiliser",
-    "en lugar de",
-    "en vez de",
-    "sin usar",
-    "no uses",
-    "no quiero",
-    "invece di",
-    "senza usare",
-    "non usare",
-    "non voglio",
-    "em vez de",
-    "sem usar",
-    "não use",
-    "não quero",
-    "in plaats van",
-];
-/// Beginnings of a refusal if it ends with one of [`ENDINGS`].
-const POLITE: &[&str] =
-    &["no", "not", "avoid", "kein", "keine", "keinen", "pas de", "nada de", "niente", "nessun", "geen", "sem"];
-/// Words in front of these beginnings that are no clause of their own.
-const COURTESIES: &[&str] = &["please", "but", "and", "bitte"];
-/// Words in front of these beginnings if one of [`ENDINGS`] follows: "deploy with no downtime" is a task.
-const WITH: &[&str] = &["with", "mit", "avec", "con", "com"];
-/// "Without" in front of a name, which is written with a capital letter: "without downtime" is a task.
-const WITHOUT: &[&str] = &["without", "sans", "sin", "senza", "sem", "zonder"];
-/// "Without" where every noun has a capital letter: in front of "PDF".
-const WITHOUT_CAPITALS: &[&str] = &["ohne"];
-/// Words behind one that is refused at the beginning: "please no tables in the report".
-const PLACES: &[&str] = &["in", "on", "at", "for"];
-const ENDINGS: &[&str] = &[
-    "please",
-    "thanks",
-    "only",
-    "just",
-    "but",
-    "bitte",
-    "nur",
-    "sondern",
-    "merci",
-    "seulement",
-    "mais",
-    "gracias",
-    "solo",
-    "sino",
-    "grazie",
-    "ma",
-    "obrigado",
-    "apenas",
-    "mas",
-    "alleen",
-];
-/// Words that are no part of what is refused, in front of it.
-const ARTICLES: &[&str] = &[
-    "a", "an", "any", "the", "my", "using", "use", "as", "with", "ein", "eine", "einen", "der", "die", "das", "den",
-    "un", "une", "du", "des", "le", "la", "les", "una", "el", "il", "lo", "um", "uma", "o",
-];
-/// Words that end what is refused.
-const JOINTS: &[&str] = &[
-    "and", "or", "for", "to", "in", "on", "at", "when", "if", "because", "as", "since", "so", "that", "this", "it",
-    "i", "you", "we", "with", "by", "from", "then", "use", "using", "take", "make", "do", "go", "try", "write", "run",
-    "put", "und", "oder", "für", "mit", "nimm", "nutze", "verwende", "benutze", "et", "ou", "pour", "avec", "utilise",
-    "prends", "y", "o", "para", "con", "usa", "e", "per",
-];
-/// Refusals in front of their object, in scripts without blanks.
-const OPEN_CJK: &[&str] = &["不要使用", "不要用", "不想用", "别用", "別用", "不使用", "而不是"];
-/// Refusals behind their object.
-const BEHIND: &[&str] = &[
-    "ではなく",
-    "じゃなくて",
-    "を使わず",
-    "を使わないで",
-    "は使わないで",
-    " 말고",
-    " 쓰지 말고",
-    "를 쓰지 말고",
-    "을 쓰지 말고",
-    " 사용하지 말고",
-    " 대신",
-];
-/// "Without" behind its object, if that is a name in Latin letters.
-const WITHOUT_BEHIND: &[&str] = &["なしで", " 없이"];
 
 /// A word of a message.
 struct RefusalWord<'a> {
@@ -150,39 +29,131 @@ struct RefusalWord<'a> {
     span: Range<usize>,
     /// Whether punctuation is in front of it.
     apart: bool,
+    /// Whether its clause, up to it, begins like a report or has the verb of one.
+    reported: bool,
+    /// Whether its sentence, up to it, says how things are, and asks for nothing.
+    stated: bool,
 }
 
-/// Returns the parts of a message that name something which is not to be used.
-pub(crate) fn refused(text: &str) -> Vec<Range<usize>> {
+/// The parts of a message that name something which is not to be used.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refusals {
+    /// The ranges of words that count for no skill.
+    pub words: Vec<Range<usize>>,
+    /// The ranges of things that are called by several words, as "Terraform workspaces". Only a skill whose name has all of
+    /// them is refused: the words by themselves say what the message is about.
+    pub names: Vec<Range<usize>>,
+}
+
+impl Refusals {
+    /// Returns whether a word that begins at a place counts for no skill.
+    pub(crate) fn has(&self, start: usize) -> bool {
+        range_at(&self.words, start).is_some()
+    }
+
+    /// Returns the number of the thing with several words that has a word which begins at a place.
+    pub(crate) fn name_at(&self, start: usize) -> Option<usize> {
+        range_at(&self.names, start)
+    }
+
+    /// Returns whether a range is in what is refused, or all of it.
+    pub(crate) fn covers(&self, range: &Range<usize>) -> bool {
+        let first = self.names.partition_point(|name| name.start < range.start);
+        self.has(range.start) || self.names.get(first).is_some_and(|name| name.end <= range.end)
+    }
+}
+
+/// Returns the number of the range that has a place. The ranges are in order, and none has a part of another.
+fn range_at(ranges: &[Range<usize>], place: usize) -> Option<usize> {
+    let number = ranges.partition_point(|range| range.start <= place).checked_sub(1)?;
+    ranges[number].contains(&place).then_some(number)
+}
+
+/// Returns the parts of a message that name something which is not to be used. What is said elsewhere, too, is not refused.
+pub(crate) fn refused(text: &str) -> Refusals {
+    let text = head(text, MAX_MESSAGE);
     let lower = lowered(text);
     let words = words(&lower);
-    let mut refused = Vec::new();
+    let mut all = Refusals::default();
     let mut at = 0;
     while at < words.len() {
-        let found = object(&words, at).or_else(|| name_behind(text, &words, at));
-        at = found.as_ref().map_or(at + 1, |object| object.end.max(at + 1));
-        refused.extend(found.filter(|object| !object.is_empty()).map(|object| span(&words, &object)));
+        let found = object(&words, at).or_else(|| Some((name_behind(text, &words, at)?, ObjectKind::Plain)));
+        at = found.as_ref().map_or(at + 1, |(object, _)| object.end.max(at + 1));
+        if let Some((object, kind)) = found.filter(|(object, _)| !object.is_empty()) {
+            all.add(text, &words, object, kind);
+        }
     }
+    let refused = &mut all.words;
     refused.extend(longest(&lower, OPEN_CJK).into_iter().map(|cue| run(&lower, cue.end)));
     refused.extend(longest(&lower, BEHIND).into_iter().map(|cue| run_before(&lower, cue.start)));
     let is_name = |range: &Range<usize>| text[range.clone()].starts_with(|char: char| char.is_ascii_uppercase());
     let without = longest(&lower, WITHOUT_BEHIND).into_iter().map(|cue| run_before(&lower, cue.start));
     refused.extend(without.filter(is_name));
-    refused.retain(|range| !range.is_empty());
-    refused
+    all.words = apart(std::mem::take(&mut all.words));
+    all.names = apart(std::mem::take(&mut all.names));
+    let is_refused = |word: &RefusalWord<'_>| all.has(word.span.start) || all.name_at(word.span.start).is_some();
+    let elsewhere: HashSet<&str> = words.iter().filter(|word| !is_refused(word)).map(|word| word.text).collect();
+    let is_new = |range: &Range<usize>| {
+        let first = words.partition_point(|word| word.span.start < range.start);
+        let mut own = words[first..].iter().take_while(|word| word.span.start < range.end).peekable();
+        own.peek().is_none() || own.any(|word| !elsewhere.contains(word.text))
+    };
+    all.words.retain(is_new);
+    all.names.retain(is_new);
+    all
+}
+
+/// Returns ranges in order, and one in place of those that share a part. Empty ones are left out.
+fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, before| {
+        let shares = next.start < before.end;
+        if shares {
+            before.end = before.end.max(next.end);
+        }
+        shares
+    });
+    ranges
+}
+
+impl Refusals {
+    /// Adds the object of a refusal: one word, or a name, whose parts are written with capital letters; with several words by
+    /// its kind.
+    fn add(&mut self, text: &str, words: &[RefusalWord<'_>], mut object: Range<usize>, kind: ObjectKind) {
+        let trim = |object: &mut Range<usize>, list: &[&str]| {
+            while object.len() > 1 && list.contains(&words[object.end - 1].text) {
+                object.end -= 1;
+            }
+        };
+        trim(&mut object, TAILS);
+        let mut core = object.clone();
+        trim(&mut core, KINDS);
+        let is_capital = |word: &RefusalWord<'_>| text[word.span.clone()].starts_with(char::is_uppercase);
+        if kind == ObjectKind::Plain || core.len() == 1 || words[core.clone()].iter().all(is_capital) {
+            self.words.push(span(words, &object));
+        } else if kind == ObjectKind::Means {
+            self.names.push(span(words, &core));
+        }
+    }
 }
 
 /// Returns where cues are in a text, without those that are part of longer ones.
 fn longest(text: &str, cues: &[&str]) -> Vec<Range<usize>> {
     let places = |cue: &&str| text.match_indices(*cue).map(|(at, cue)| at..at + cue.len()).collect::<Vec<_>>();
-    let all: Vec<Range<usize>> = cues.iter().flat_map(places).collect();
-    let is_part =
-        |one: &Range<usize>| all.iter().any(|other| other != one && other.start <= one.start && one.end <= other.end);
-    all.iter().filter(|one| !is_part(one)).cloned().collect()
+    let mut all: Vec<Range<usize>> = cues.iter().flat_map(places).collect();
+    all.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
+    let mut end = 0;
+    all.retain(|range| {
+        let is_part = range.end <= end;
+        end = end.max(range.end);
+        !is_part
+    });
+    all
 }
 
 /// Returns a text in lower case, in which every letter is where it was: a few capital letters have other sizes, and stay.
-fn lowered(text: &str) -> String {
+pub(crate) fn lowered(text: &str) -> String {
     let letter = |char: char| {
         let mut lower = char.to_lowercase();
         lower.next().filter(|it| it.len_utf8() == char.len_utf8() && lower.next().is_none()).unwrap_or(char)
@@ -202,10 +173,31 @@ fn span(words: &[RefusalWord<'_>], object: &Range<usize>) -> Range<usize> {
     words[object.start].span.start..words[object.end - 1].span.end
 }
 
+/// The kind of the object of a refusal, by which several words are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ObjectKind {
+    /// "No redux store, please": nothing else is meant.
+    Plain,
+    /// "Don't use my live key": it may be about keys.
+    Means,
+    /// "I don't want memory leaks": it is about them.
+    Thing,
+}
+
 /// Returns the words that are refused, if a refusal begins with the word at `at`.
-fn object(words: &[RefusalWord<'_>], at: usize) -> Option<Range<usize>> {
+fn object(words: &[RefusalWord<'_>], at: usize) -> Option<(Range<usize>, ObjectKind)> {
     if let Some(count) = cue(words, at, OPEN) {
-        return Some(take(words, at + count));
+        return Some((take(words, at + count), ObjectKind::Means));
+    }
+    if let Some(count) = cue(words, at, IN_PLACE) {
+        return (words[at].apart || !words[at].reported).then(|| (take(words, at + count), ObjectKind::Plain));
+    }
+    if let Some(count) = cue(words, at, WANT) {
+        let object = take(words, at + count);
+        let is_subject = |word: Option<&RefusalWord<'_>>| word.is_some_and(|word| SUBJECT_OF.contains(&word.text));
+        let is_whole = words.get(object.end).is_none_or(|next| next.apart);
+        let is_clause = is_subject(words.get(object.start)) || !is_whole && is_subject(words.get(object.end));
+        return (!is_clause).then_some((object, ObjectKind::Thing));
     }
     let count = cue(words, at, POLITE)?;
     let before = at.checked_sub(1).map(|before| words[before].text);
@@ -217,14 +209,16 @@ fn object(words: &[RefusalWord<'_>], at: usize) -> Option<Range<usize>> {
     let object = take(words, at + count);
     let next = words.get(object.end);
     let is_closed = next.is_some_and(|next| ENDINGS.contains(&next.text));
+    // "We have a cluster, but no dashboards" says what is missing.
+    let is_stated = words[at].stated;
     // "As a table, not PDF": the end of the message closes it, too.
-    let is_last = is_apart && at > 0 && next.is_none();
+    let is_last = is_apart && at > 0 && next.is_none() && !is_stated;
     // "No tables, …", "please no tables in the report".
     let is_asked = before == Some("please");
     let closes = |next: &RefusalWord<'_>| next.apart || is_asked && PLACES.contains(&next.text);
-    let is_begun = words[at].apart || is_asked || before == Some("but");
+    let is_begun = (words[at].apart || is_asked || before == Some("but")) && !is_stated;
     let is_one = is_begun && object.len() == 1 && next.is_some_and(closes);
-    (!object.is_empty() && (is_closed || is_last || is_one)).then_some(object)
+    (!object.is_empty() && (is_closed || is_last || is_one)).then_some((object, ObjectKind::Plain))
 }
 
 /// Returns how many words the longest of some cues takes at a place.
@@ -256,8 +250,9 @@ fn take(words: &[RefusalWord<'_>], mut start: usize) -> Range<usize> {
 
 fn words(text: &str) -> Vec<RefusalWord<'_>> {
     let is_part = |char: char| char.is_alphanumeric() || matches!(char, '_' | '+' | '#' | '\'' | '’');
-    let mut words = Vec::new();
-    let (mut apart, mut start) = (true, None);
+    let mut words: Vec<RefusalWord<'_>> = Vec::new();
+    let (mut apart, mut ends, mut start) = (true, true, None);
+    let (mut clause, mut sentence) = (ClauseKind::default(), ClauseKind::default());
     for (at, char) in text.char_indices().chain([(text.len(), ' ')]) {
         // A dot or a hyphen within a word belongs to it.
         let joins = matches!(char, '.' | '-' | '/') && text[at + 1..].starts_with(|next: char| next.is_alphanumeric());
@@ -266,12 +261,46 @@ fn words(text: &str) -> Vec<RefusalWord<'_>> {
             continue;
         }
         if let Some(from) = start.take() {
-            words.push(RefusalWord { text: &text[from..at], span: from..at, apart });
-            apart = false;
+            let word = &text[from..at];
+            if apart {
+                clause = ClauseKind::default();
+            }
+            if ends {
+                sentence = ClauseKind::default();
+            }
+            let (reported, stated) = (clause.subject || clause.reports, sentence.subject && !sentence.asks);
+            words.push(RefusalWord { text: word, span: from..at, apart, reported, stated });
+            clause.add(word);
+            sentence.add(word);
+            (apart, ends) = (false, false);
         }
         apart |= !char.is_whitespace() && !matches!(char, '"' | '`' | '“' | '”' | '*') || char == '\n';
+        ends |= matches!(char, '.' | '!' | '?' | '\n' | '。' | '！' | '？');
     }
     words
+}
+
+/// The kind of a clause or a sentence, as far as it was read.
+#[derive(Debug, Clone, Copy, Default)]
+struct ClauseKind {
+    /// Whether a word was read that is not in front of all others, as "and" is.
+    begun: bool,
+    /// Whether it begins with the subject of a report or of a statement.
+    subject: bool,
+    /// Whether it has the verb of a report.
+    reports: bool,
+    /// Whether it has a word of a request.
+    asks: bool,
+}
+
+impl ClauseKind {
+    fn add(&mut self, word: &str) {
+        if !self.begun && !OPENINGS.contains(&word) {
+            (self.begun, self.subject) = (true, SUBJECTS.contains(&word));
+        }
+        self.reports |= REPORTS.contains(&word);
+        self.asks |= REQUESTS.contains(&word);
+    }
 }
 
 /// Returns the run of letters from a place on, of a script without blanks or one word of another.
@@ -296,7 +325,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Vec<&str> {
-        refused(text).into_iter().map(|range| &text[range]).collect()
+        refused(text).words.into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
@@ -328,7 +357,9 @@ mod tests {
             ("Please, no redux in react state management!", "redux"),
             ("use react state management with no redux please", "redux"),
             ("please avoid Redux", "Redux"),
-            ("I'd rather not use redux here", "redux here"),
+            ("I'd rather not use redux here", "redux"),
+            ("no Google Sheets please", "Google Sheets"),
+            ("I don't want tests for this, just the code", "tests"),
             ("any store, anything except redux", "redux"),
             ("Set up payments without Stripe", "Stripe"),
             ("dont use redux use zustand", "redux"),
@@ -341,6 +372,13 @@ mod tests {
             ("Reduxなしで状態を管理", "Redux"),
             ("不想用Redux", "Redux"),
             ("İ don't use PDF", "PDF"),
+            ("n'utilise pas de Redux", "Redux"),
+            ("Nimm eine Tabelle statt einer Grafik", "Grafik"),
+            ("don't use your Redux, write hooks", "Redux"),
+            ("hooks, no redux store", "redux store"),
+            ("In the report, use bars instead of lines", "lines"),
+            ("My app is slow, use Redis instead of Memcached", "Memcached"),
+            ("Our report should be an Excel table, no PDF", "PDF"),
         ] {
             assert_eq!(of(message), [means], "{message}");
         }
@@ -365,8 +403,42 @@ mod tests {
             "先不要改简历",
             "No module named numpy",
             "エラーなしで",
+            "I don't want my Kubernetes pods to be restarted during the upgrade",
+            "I don't want LangGraph to lose its state",
+            "I do not want Terraform to destroy my database",
+            "Je ne veux pas que Postgres s'arrête",
+            "My app connects to SQLite instead of Postgres",
+            "The panel shows N/A instead of the Grafana dashboard variable",
+            "why is it written in Rust instead of Go",
+            "My report exports CSV instead of Excel, fix it",
+            "My report will come out as CSV instead of Excel, fix it",
+            "We have kubernetes running but no grafana",
+            "The page loads but no images",
+            "My Playwright suite runs but no screenshots",
+            "The Grafana dashboard is empty, no metrics",
+            "we currently have no monitoring, no dashboards, and no alerting. I want an observability stack",
+            "why does it open Chrome and not Firefox?",
+            "I don't need a cover letter for Acme, write a cover letter for Globex",
+            "don't use Docker for the db, but build the image with Docker",
+            "I don't want memory leaks in my C++ code, check it",
+            "don't use that",
         ] {
-            assert_eq!(of(message), [""; 0], "{message}");
+            assert_eq!(refused(message), Refusals::default(), "{message}");
+        }
+    }
+
+    /// A thing that belongs to another one: what it is called is not what the message refuses.
+    #[test]
+    fn things_called_by_several_words_are_refused_as_a_whole() {
+        for (message, name) in [
+            ("don't use my live Stripe key, list the balance in test mode", "live Stripe key"),
+            ("Do not use Terraform workspaces, structure the modules", "Terraform workspaces"),
+            ("never use restic forget without prune?", "restic forget without"),
+            ("don't use docker compose files here", "docker compose"),
+        ] {
+            let Refusals { words, names } = refused(message);
+            let names: Vec<&str> = names.into_iter().map(|range| &message[range]).collect();
+            assert_eq!((words, names), (vec![], vec![name]), "{message}");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
+use crate::relevance::acts::is_reply;
 use crate::relevance::evidence::{Evidence, EvidenceScratch};
 use crate::relevance::field::{Postings, TextField};
 use crate::relevance::fusion::{
@@ -11,11 +12,11 @@ use crate::relevance::fusion::{
 };
 use crate::relevance::index::TextIndex;
 use crate::relevance::lookalikes::LookalikeScratch;
-use crate::relevance::message::{MAX_MESSAGE, MessageTerms, Rarities, is_reply};
+use crate::relevance::message::{MAX_MESSAGE, MessageTerms, Rarities};
 use crate::relevance::query::{HALF, Term, TextQuery};
 use crate::relevance::ranking::{EvidencePart, RankCandidate, Ranking, SearchContext, TextHit, TextWord};
-use crate::relevance::refusal::refused;
-use crate::relevance::sequence::{self, EXCLUDED};
+use crate::relevance::refusal::{Refusals, refused};
+use crate::relevance::sequence::{self, BREAK, EXCLUDED};
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::top::TopDocuments;
 use crate::relevance::word_vectors::{cosine, text_vector};
@@ -79,9 +80,9 @@ thread_local! {
 }
 
 impl SearchContext<'_> {
-    /// Returns the ranges of the words that a message refuses.
-    fn refused(&self, message: &str) -> Cow<'_, [Range<usize>]> {
-        self.refused.map_or_else(|| refused(head(message, MAX_MESSAGE)).into(), Cow::Borrowed)
+    /// Returns the parts of a message that are refused.
+    fn refused(&self, message: &str) -> Cow<'_, Refusals> {
+        self.refused.map_or_else(|| Cow::Owned(refused(head(message, MAX_MESSAGE))), Cow::Borrowed)
     }
 }
 
@@ -145,9 +146,19 @@ impl TextIndex {
         let ranges = refused(message);
         let own =
             || profile.front().iter().take_while(|number| **number != EXCLUDED).map(|number| sequence::key(*number).0);
+        let name =
+            || profile.front().iter().take_while(|number| **number != BREAK).map(|number| sequence::key(*number).0);
+        let is_name = |range: &&Range<usize>| {
+            let mut is_whole = true;
+            Tokenizer::default().each(&message[(*range).clone()], &mut |token| {
+                is_whole &= token.compound || name().any(|key| key == sequence::key(sequence::number(&token)).0);
+            });
+            is_whole
+        };
+        let whole: Vec<&Range<usize>> = ranges.names.iter().filter(is_name).collect();
         let mut words = Vec::new();
         Tokenizer::default().each(message, &mut |token| {
-            let is_refused = ranges.iter().any(|range| range.contains(&token.span.start));
+            let is_refused = ranges.has(token.span.start) || whole.iter().any(|name| name.contains(&token.span.start));
             if is_refused && !token.compound && own().any(|key| key == sequence::key(sequence::number(&token)).0) {
                 words.extend(message.get(token.span));
             }
@@ -163,7 +174,7 @@ impl TextIndex {
     fn weigh<'a>(
         &'a self,
         scratch: &mut SearchScratch,
-        (message, refused): (&str, &[Range<usize>]),
+        (message, refused): (&str, &Refusals),
         query: &'a TextQuery,
         lists: &mut Vec<WeightedPostings<'a>>,
         count: usize,

@@ -115,7 +115,7 @@ fn triggers_that_fit_everything_show_no_body() {
     let greedy = json!({
         "description": "Sings.",
         "triggers": {
-            "patterns": ["[aeiou]", r"\w+\s*\w*", ".*"],
+            "patterns": ["[aeiou]", r"\w+\s*\w*", ".*", ".{25,}", r"(\w+\W+){6,}", "[aeiou].*[aeiou].*[aeiou].*[aeiou]"],
             "files": ["*", "**/*", "*.*"],
             "languages": ["rust", "python", "go", "c", "java", "ruby", "php", "swift", "kotlin"],
         },
@@ -133,7 +133,8 @@ fn triggers_that_fit_everything_show_no_body() {
         let bodies = hits.into_iter().filter(|hit| hit.grade(Mode::Hybrid, &Thresholds::default()) == Grade::Body);
         bodies.map(|hit| hit.name).collect()
     };
-    for message in ["thanks!", "merge these two files", "what a nice day"] {
+    let long = "could you please have a look at the page that we made yesterday and tell me what is missing";
+    for message in ["thanks!", "merge these two files", "what a nice day", "What is Elastic Beanstalk?", long] {
         assert_eq!(shown(message, None, None), [""; 0], "{message}");
         assert_eq!(shown(message, Some("main.rs"), Some("rust")), [""; 0], "{message}");
     }
@@ -155,6 +156,26 @@ fn questions_and_thanks_show_no_declared_skill() {
     };
     assert_eq!(grade("open the pdf"), Some(Grade::Body));
     assert_eq!(grade("what is a pdf?"), Some(Grade::Name));
+    for declared in [json!({ "keywords": ["elastic beanstalk"] }), json!({ "patterns": ["elastic beanstalk"] })] {
+        let beanstalk = json!({ "description": "Deploys applications.", "triggers": declared });
+        let world = World::new(&[("eb", beanstalk), ("hiking", json!({ "description": "Plans hikes." }))]);
+        let texts = skillcue_select::TextIndex::of(&world.catalog);
+        let grade = |message: &str| {
+            let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+            let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(message), &options).hits;
+            hits.first().map(|hit| hit.grade(Mode::Hybrid, &Thresholds::default()))
+        };
+        assert_eq!(grade("move the app to elastic beanstalk"), Some(Grade::Body));
+        for message in [
+            "What is Elastic Beanstalk?",
+            "Was ist Elastic Beanstalk?",
+            "Who invented Elastic Beanstalk and when?",
+            "what does Elastic Beanstalk stand for?",
+            "thanks, elastic beanstalk works now",
+        ] {
+            assert_eq!(grade(message), Some(Grade::Name), "{message}");
+        }
+    }
     assert_eq!(grade("thanks, the pdf works now!"), Some(Grade::Name));
 }
 
@@ -176,4 +197,74 @@ fn a_pasted_log_does_not_outweigh_the_request() {
     let options = SelectOptions { limit: 3, mode: Mode::Hybrid };
     let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(&message), &options).hits;
     assert_eq!(hits[0].name, "cover-letter", "{hits:?}");
+}
+
+/// A skill that a message calls by its name is shown, if the name is one word, too.
+#[test]
+fn a_called_skill_is_shown() {
+    let about = |text: &str| json!({ "description": text });
+    let mut skills = vec![
+        ("pricing", about("Finds what customers pay.")),
+        ("kubernetes", about("Deploys containers to a cluster.")),
+        ("ab-testing", about("Tests two variants of a page. Use for testing a page.")),
+        ("testing", about("Writes checks of code.")),
+    ];
+    let names: Vec<String> = (0..40).map(|at| format!("filler-{at}")).collect();
+    skills.extend(names.iter().map(|name| (name.as_str(), about("Tests pricing of containers in a cluster."))));
+    let world = World::new(&skills);
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let first = |message: &str| {
+        let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+        let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(message), &options).hits;
+        hits.into_iter().next().map(|hit| (hit.grade(Mode::Hybrid, &Thresholds::default()), hit.name))
+    };
+    for (message, name) in [
+        ("use the pricing skill", "pricing"),
+        ("please load the kubernetes skill for this", "kubernetes"),
+        ("use `kubernetes` here", "kubernetes"),
+        ("use \"pricing\" for this", "pricing"),
+        ("benutze den Skill pricing", "pricing"),
+        ("use the testing skill for this", "testing"),
+        ("use the ab-testing skill", "ab-testing"),
+    ] {
+        assert_eq!(first(message), Some((Grade::Body, name.to_owned())), "{message}");
+    }
+    for message in [
+        "our pricing is odd",
+        "the `testing` column is empty",
+        "don't use the pricing skill",
+        "which skill is testing?",
+    ] {
+        let is_called = first(message).is_some_and(|(grade, name)| grade == Grade::Body && !name.starts_with("filler"));
+        assert!(!is_called, "{message}");
+    }
+}
+
+/// A wish that something does not happen is no refusal of what it is about.
+#[test]
+fn a_wish_about_a_means_is_no_refusal_of_it() {
+    let about = |text: &str| json!({ "description": text });
+    let world = World::new(&[
+        ("kubernetes", about("Deploys pods to Kubernetes clusters, and upgrades nodes.")),
+        ("stripe", about("Takes payments with Stripe: keys, balances, refunds.")),
+        ("docker-compose", about("Starts services with Docker Compose.")),
+        ("docker", about("Builds images with Docker.")),
+        ("react", about("Writes components in React.")),
+        ("hiking", about("Plans hikes in the Alps.")),
+    ]);
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let names = |message: &str| -> Vec<(String, f32)> {
+        let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+        let hits = world.selector.select_with(&world.catalog, &texts, &Turn::new(message), &options).hits;
+        hits.into_iter().map(|hit| (hit.name, hit.likelihood)).collect()
+    };
+    let first = |message: &str| names(message).into_iter().next().map(|(name, _)| name);
+    assert_eq!(
+        first("I don't want my Kubernetes pods to be restarted during the upgrade of nodes").as_deref(),
+        Some("kubernetes")
+    );
+    assert_eq!(first("don't use my live Stripe key, list the balance in test mode").as_deref(), Some("stripe"));
+    assert_eq!(first("don't use docker compose, build the images with docker").as_deref(), Some("docker"));
+    let compose = names("don't use docker compose, build the images with docker");
+    assert!(compose.iter().all(|(name, likelihood)| name != "docker-compose" || *likelihood < 0.05), "{compose:?}");
 }
