@@ -72,7 +72,7 @@ impl From<String> for KnownSkill {
 /// The chances that skills had to be shown: the messages by day, and the present.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessageHistory<'m> {
-    pub(crate) messages: &'m [MessageCount],
+    pub(crate) messages: &'m [&'m MessageCount],
     pub(crate) now: SystemTime,
 }
 

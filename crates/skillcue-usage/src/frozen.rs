@@ -39,7 +39,9 @@ pub(crate) fn open(path: &Path) -> Result<Connection, LedgerError> {
         return Err(LedgerError::NotAFile { path: path.to_path_buf() });
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let file = Connection::open_with_flags(address(path), flags).map_err(fail)?;
+    let way = ReadOnlyWay::of(path);
+    let file = Connection::open_with_flags(way.address(path), flags).map_err(fail)?;
+    file.execute_batch(way.setting()).map_err(fail)?;
     let version: i64 = file.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(fail)?;
     match version {
         version if version > schema::latest() => Err(LedgerError::Newer { path: path.to_path_buf(), version }),
@@ -55,7 +57,9 @@ fn copy(path: &Path) -> Result<Connection, LedgerError> {
     let mut copy = Connection::open_in_memory_with_flags(flags).map_err(fail)?;
     let version = match path.symlink_metadata() {
         Ok(metadata) if metadata.is_file() => {
-            copy.execute("ATTACH ?1 AS file", [address(path)]).map_err(fail)?;
+            let way = ReadOnlyWay::of(path);
+            copy.execute_batch(way.setting()).map_err(fail)?;
+            copy.execute("ATTACH ?1 AS file", [way.address(path)]).map_err(fail)?;
             copy.query_row("PRAGMA file.user_version", [], |row| row.get(0)).map_err(fail)?
         }
         Ok(_) => return Err(LedgerError::NotAFile { path: path.to_path_buf() }),
@@ -89,15 +93,51 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Returns the address at which the database only reads. What is in the log of the file is read if there is one: without it, the
-/// file is taken as it is, and nothing is looked for beside it.
-fn address(path: &Path) -> String {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let has_log = Path::new(&log).metadata().is_ok_and(|metadata| metadata.len() > 0);
-    let mut address = "file:".to_owned();
-    for byte in path.as_os_str().as_bytes() {
-        let _ = write!(address, "%{byte:02x}");
+/// The way in which a file is read beside which nothing can be written.
+#[derive(Debug, Clone, Copy)]
+enum ReadOnlyWay {
+    /// There is no log: the file is taken as it is, and nothing is looked for beside it.
+    Whole,
+    /// There is a log, and the file with its index.
+    WithIndex,
+    /// There is a log without its index, as in a copy of a home. The index is made in memory. Nothing is locked: a file that
+    /// cannot be written cannot be, and no process has it open.
+    WithoutIndex,
+}
+
+impl ReadOnlyWay {
+    fn of(path: &Path) -> ReadOnlyWay {
+        let beside = |end: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            Path::new(&name).metadata()
+        };
+        match beside("-wal") {
+            Ok(log) if log.len() > 0 && beside("-shm").is_ok() => ReadOnlyWay::WithIndex,
+            Ok(log) if log.len() > 0 => ReadOnlyWay::WithoutIndex,
+            _ => ReadOnlyWay::Whole,
+        }
     }
-    address + if has_log { "?mode=ro" } else { "?immutable=1" }
+
+    /// Returns the address at which the database only reads.
+    fn address(self, path: &Path) -> String {
+        let mut address = "file:".to_owned();
+        for byte in path.as_os_str().as_bytes() {
+            let _ = write!(address, "%{byte:02x}");
+        }
+        address
+            + match self {
+                ReadOnlyWay::Whole => "?immutable=1",
+                ReadOnlyWay::WithIndex => "?mode=ro",
+                ReadOnlyWay::WithoutIndex => "?mode=ro&vfs=unix-none",
+            }
+    }
+
+    /// Returns the SQL that comes before the file is looked at. It counts for files that are attached later, too.
+    fn setting(self) -> &'static str {
+        match self {
+            ReadOnlyWay::Whole | ReadOnlyWay::WithIndex => "",
+            ReadOnlyWay::WithoutIndex => "PRAGMA locking_mode = EXCLUSIVE;",
+        }
+    }
 }

@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params_from_iter};
 use skillcue_sqlite::patiently;
 
-use crate::answer::BRIEF;
+use crate::answer::{AnswerPart, BRIEF};
 use crate::batch::DAY_MILLIS;
 use crate::event::{ANSWER_COLUMNS, COLUMNS, millis};
 use crate::queue::{EventDraft, EventQueue, Queued};
@@ -77,22 +77,29 @@ impl LedgerQuery {
         each_row(connection, &sql, &values, take)
     }
 
-    /// Calls a function with each of the newest events of a database that the query asks for, so many at most, newest first.
+    /// Calls a function with each of the newest events of a part of a database that the query asks for and that are before
+    /// `end`, as many as an answer reads of the part, newest first.
     pub(crate) fn read_newest(
         &self,
         connection: &Connection,
-        most: usize,
+        part: AnswerPart,
+        end: SystemTime,
         take: impl FnMut(LedgerEvent),
     ) -> rusqlite::Result<()> {
-        let (sql, values) = self.newest(most);
+        let (sql, values) = self.newest(part, end);
         each_row(connection, &sql, &values, take)
     }
 
     /// Returns the SQL of [`read_newest`](LedgerQuery::read_newest), and its values.
-    pub(crate) fn newest(&self, most: usize) -> (String, Vec<Value>) {
-        let (condition, values) = self.condition();
-        let sql =
-            format!("SELECT {ANSWER_COLUMNS} FROM events WHERE {condition} ORDER BY at DESC, id DESC LIMIT {most}");
+    pub(crate) fn newest(&self, part: AnswerPart, end: SystemTime) -> (String, Vec<Value>) {
+        let (condition, mut values) = self.condition();
+        values.push(millis(end).into());
+        let sql = format!(
+            "SELECT {ANSWER_COLUMNS} FROM events WHERE {} AND {condition} AND at < ?{} ORDER BY at DESC, id DESC LIMIT {}",
+            part.condition(),
+            values.len(),
+            part.most(),
+        );
         (sql, values)
     }
 
@@ -230,11 +237,11 @@ impl Ledger {
     fn take_in(&self, connection: &mut Connection, patience: Duration) -> Result<(), LedgerError> {
         let path = spool::path_of(&self.path);
         let fail = |error| LedgerError::database(&self.path, &error);
-        let lost = spool::lost(&self.path);
+        // Only one process has the number. A few that are lost meanwhile are not counted.
+        let lost = spool::take_lost(&self.path);
         if lost > 0 {
-            patiently(patience, || count(connection, DROPPED, lost)).map_err(fail)?;
-            // A few that were lost meanwhile are not counted.
-            spool::forget_lost(&self.path).map_err(|error| file_error("remove", &path, error))?;
+            let counted = patiently(patience, || count(connection, DROPPED, lost));
+            counted.inspect_err(|_| spool::give_back_lost(&self.path, lost)).map_err(fail)?;
         }
         if path.symlink_metadata().is_err() {
             return Ok(());

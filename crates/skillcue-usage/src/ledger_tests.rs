@@ -1,9 +1,12 @@
 //! Tests with locks that other processes hold.
 
+use std::collections::BTreeMap;
+
 use skillcue::usage::UsageKind;
 
 use super::*;
-use crate::answer::MAX_EVENTS;
+use crate::answer::{MAX_SHOWN, MAX_USED};
+use crate::{Week, feedback};
 
 fn event(skill: &str) -> LedgerEvent {
     LedgerEvent { text: Some("about marmalade".to_owned()), ..LedgerEvent::new(UsageKind::Loaded, skill) }
@@ -76,21 +79,99 @@ fn an_answer_reads_a_bounded_number_of_the_newest_events_by_an_index_on_its_proj
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::new(dir.path().join("usage.db"));
     let connection = schema::open(ledger.path(), PATIENT).unwrap();
-    add_many(&connection, "/p", MAX_EVENTS + 500);
+    add_many(&connection, "/p", MAX_SHOWN + 500);
     add_many(&connection, "/other", 700);
     let since = SystemTime::now().checked_sub(Duration::from_hours(24));
     let query = LedgerQuery { since, project: Some("/p".to_owned()), ..LedgerQuery::default() };
     let spooled = LedgerEvent { project: "/p".to_owned(), turn: 7, ..event("csv") };
     ledger.write_briefly(&LedgerBatch::from(&[spooled][..])).unwrap();
     let events = ledger.events_briefly(&query).unwrap();
-    let turns = [&events[0], &events[MAX_EVENTS - 2], &events[MAX_EVENTS - 1]].map(|event| event.turn);
-    assert_eq!((events.len(), turns), (MAX_EVENTS, [502, MAX_EVENTS as u64 + 500, 7]));
+    let turns = [&events[0], &events[MAX_SHOWN - 1], &events[MAX_SHOWN]].map(|event| event.turn);
+    assert_eq!((events.len(), turns), (MAX_SHOWN + 1, [501, MAX_SHOWN as u64 + 500, 7]));
     assert_eq!((&*events[0].generation, &events[0].text), ("", &None), "what no answer depends on was read");
-    let (sql, values) = query.newest(MAX_EVENTS);
-    let plan = connection.query_row(&format!("EXPLAIN QUERY PLAN {sql}"), params_from_iter(&values), |row| {
-        row.get::<_, String>("detail")
-    });
-    assert_eq!(plan.unwrap(), "SEARCH events USING INDEX events_project (project=? AND at>?)");
+    for (part, index) in [(AnswerPart::Shown, "events_shown"), (AnswerPart::Used, "events_used")] {
+        let (sql, values) = query.newest(part, SystemTime::now());
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan = plan.query_map(params_from_iter(&values), |row| row.get::<_, String>("detail")).unwrap();
+        let expected = format!("SEARCH events USING INDEX {index} (project=? AND at>? AND at<?)");
+        assert_eq!(plan.collect::<Result<Vec<_>, _>>().unwrap(), [expected]);
+    }
+}
+
+#[test]
+fn uses_of_long_ago_count_however_much_was_shown_since_or_will_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    let connection = schema::open(ledger.path(), PATIENT).unwrap();
+    let now = SystemTime::now();
+    let before = |days: u64| now - Duration::from_hours(24 * days);
+    let at = |at, kind, skill: &str| LedgerEvent {
+        at,
+        project: "/p".to_owned(),
+        session: "old".to_owned(),
+        ..LedgerEvent::new(kind, skill)
+    };
+    let mut old = vec![at(before(40), UsageKind::Loaded, "pdf"); 51];
+    // It was missed once, and the other program had shown it.
+    old.extend([at(before(30), UsageKind::Shown, "csv"), at(before(29), UsageKind::Missed, "csv")]);
+    ledger.write(&old).unwrap();
+    add_many(&connection, "/p", MAX_SHOWN + 500);
+    let query = LedgerQuery { project: Some("/p".to_owned()), ..LedgerQuery::default() };
+    let check = || {
+        assert_eq!(ledger.uses(&query).unwrap(), BTreeMap::from([("pdf".to_owned(), 51)]));
+        let events = ledger.events_briefly(&query).unwrap();
+        assert_eq!((events.len(), feedback(&events, now)), (MAX_SHOWN + 51, BTreeMap::new()));
+    };
+    check();
+    // A clock that was wrong.
+    let sql = "INSERT INTO events (at, kind, skill, project, session, turn, client, mode, generation)
+               SELECT at + ?1, CASE turn % 2 WHEN 0 THEN 'loaded' ELSE kind END, skill, project, '', 0, 'mcp', '', ''
+               FROM events WHERE skill = 'pdf' AND kind = 'shown'";
+    for days in [8, 400] {
+        connection.execute(sql, [days * DAY_MILLIS]).unwrap();
+    }
+    let later = at(now + Duration::from_hours(24 * 30), UsageKind::Loaded, "pdf");
+    ledger.write_briefly(&LedgerBatch::from(&[later][..])).unwrap();
+    check();
+    assert!(Week::of(now).end() > now && Week::of(Week::of(now).end()) == Week::of(now).next());
+}
+
+#[test]
+fn what_is_older_than_the_uses_that_are_read_is_not_taken_for_unused() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    let connection = schema::open(ledger.path(), PATIENT).unwrap();
+    let now = SystemTime::now();
+    add_many(&connection, "/p", MAX_USED + 10);
+    connection.execute("UPDATE events SET kind = 'loaded'", []).unwrap();
+    let old = now - Duration::from_hours(24);
+    let shown = LedgerEvent { at: old, project: "/p".to_owned(), ..LedgerEvent::new(UsageKind::Shown, "csv") };
+    ledger.write(&vec![shown; 20]).unwrap();
+    let events = ledger.events_briefly(&LedgerQuery::default()).unwrap();
+    assert_eq!((events.len(), feedback(&events, now)), (MAX_USED, BTreeMap::new()));
+}
+
+#[test]
+fn a_full_file_of_an_earlier_version_loses_nothing_to_its_new_indexes() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().join("usage.db"));
+    let file = Connection::open(ledger.path()).unwrap();
+    file.execute_batch(include_str!("../tests/fixtures/version-4.sql")).unwrap();
+    file.execute_batch("PRAGMA synchronous = OFF; DELETE FROM events; UPDATE counters SET number = 0;").unwrap();
+    let number = 340_000_i64;
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+               INSERT INTO events (at, kind, skill, project, session, turn, client, mode, generation, tier, tokens, confidence)
+               SELECT ?1 - 1000 * (?2 - i), CASE i % 4 WHEN 0 THEN 'loaded' ELSE 'shown' END, 'pdf-forms',
+               '/home/ann/projects/customers/site-' || (i % 20), '01a1eb6d-7f53-4b4b-9d6c-1234567890ab', i, 'hook:claude', 'hybrid',
+               '0123456789abcdef', 2, 21, 0.25 FROM n";
+    file.execute(sql, rusqlite::params![millis(SystemTime::now()), number]).unwrap();
+    file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(file);
+    let (old_bound, bytes) = (64_u64 << 20, ledger.path().metadata().unwrap().len());
+    assert!(bytes * 10 >= old_bound * 9 && bytes <= old_bound, "{bytes} bytes");
+    ledger.write(&[event("csv")]).unwrap();
+    assert_eq!(ledger.tidy().unwrap(), 0);
+    assert_eq!(ledger.state().unwrap().unwrap().events, number.unsigned_abs() + 1);
 }
 
 #[test]
@@ -143,6 +224,32 @@ fn a_purge_waits_for_the_spool_and_removes_it() {
     std::fs::remove_file(ledger.path()).unwrap();
     ledger.write_briefly(&spooled("csv")).unwrap();
     assert_eq!((ledger.purge().unwrap(), path.exists()), (1, false));
+}
+
+#[test]
+fn lost_events_are_counted_once_by_processes_that_open_the_file_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("usage.db");
+    Ledger::new(&path).write(&[event("pdf")]).unwrap();
+    let other = schema::open(&path, PATIENT).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    Ledger::new(&path).count_dropped(3);
+    std::thread::scope(|scope| {
+        let looks: Vec<_> = (0..4).map(|_| scope.spawn(|| Ledger::new(&path).state().unwrap())).collect();
+        std::thread::sleep(Duration::from_millis(300));
+        other.execute_batch("COMMIT").unwrap();
+        for look in looks {
+            look.join().unwrap();
+        }
+    });
+    assert_eq!(Ledger::new(&path).state().unwrap().unwrap().dropped, 3);
+    assert!(!dir.path().read_dir().unwrap().any(|it| it.unwrap().file_name().to_string_lossy().contains("-lost")));
+    // What cannot be counted now is counted later.
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    Ledger::new(&path).count_dropped(2);
+    drop(Ledger::new(&path).open(BRIEF).unwrap());
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(Ledger::new(&path).state().unwrap().unwrap().dropped, 5);
 }
 
 #[test]

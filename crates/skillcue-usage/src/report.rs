@@ -94,7 +94,7 @@ impl UsageReport {
     }
 
     /// Adds up events that are sorted by time, and judges the skills that were never shown by the messages that there were.
-    /// Events after the week of `now` are left out.
+    /// Events after the week of `now` are left out, and so are messages after `now`.
     pub fn with_messages(
         events: &[LedgerEvent],
         known: &[KnownSkill],
@@ -112,6 +112,7 @@ impl UsageReport {
         only: Option<&str>,
     ) -> UsageReport {
         let events = LedgerEvent::up_to_present(events, now);
+        let messages: Vec<&MessageCount> = messages.iter().filter(|count| count.at <= now).collect();
         let judged = JudgedEvents::of(events);
         let first = events.first().map(|event| Week::of(event.at));
         let week = |event: &LedgerEvent| first.map_or(0, |first| Week::of(event.at).after(first));
@@ -156,7 +157,7 @@ impl UsageReport {
             modes: judged.by(UsageGrouping::Mode, only),
             versions: judged.by(UsageGrouping::Version, only),
             messages: messages.iter().fold(0, |sum, count| sum.saturating_add(count.number)),
-            findings: UsageFindings::of(&judged, &skills, known, MessageHistory { messages, now }),
+            findings: UsageFindings::of(&judged, &skills, known, MessageHistory { messages: &messages, now }),
             skills,
         }
     }

@@ -45,6 +45,10 @@ pub(crate) const STEPS: &[&str] = &[
         FROM events WHERE kind = 'shown' GROUP BY 1, 2, 3;",
     // An answer reads the newest events of its project.
     "CREATE INDEX events_project ON events (project, at);",
+    // An answer reads those that were shown and all others by a query each. An event is in one of the two indexes.
+    "DROP INDEX events_project;
+    CREATE INDEX events_shown ON events (project, at) WHERE kind = 'shown';
+    CREATE INDEX events_used ON events (project, at) WHERE kind <> 'shown';",
 ];
 
 /// The longest that a step waits for other processes, where no answer depends on it.
@@ -161,15 +165,25 @@ mod tests {
     }
 
     /// Files as earlier versions wrote them, as SQL. They are never edited.
-    const EARLIER: [&str; 2] =
-        [include_str!("../tests/fixtures/version-1.sql"), include_str!("../tests/fixtures/version-4.sql")];
+    const EARLIER: [&str; 5] = [
+        include_str!("../tests/fixtures/version-1.sql"),
+        include_str!("../tests/fixtures/version-2.sql"),
+        include_str!("../tests/fixtures/version-3.sql"),
+        include_str!("../tests/fixtures/version-4.sql"),
+        include_str!("../tests/fixtures/version-5.sql"),
+    ];
 
     #[test]
     fn files_that_earlier_versions_wrote_are_read_and_have_the_tables_and_indexes_of_today() {
-        for sql in EARLIER {
+        // One of each: a new step needs the fixture of the version before it.
+        assert_eq!(EARLIER.len() + 1, STEPS.len());
+        for (sql, number) in EARLIER.into_iter().zip(1_i64..) {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("usage.db");
-            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+            let connection = Connection::open(&path).unwrap();
+            connection.execute_batch(sql).unwrap();
+            assert_eq!(version(&connection).unwrap(), number);
+            drop(connection);
             let limits = crate::LedgerLimits { max_age: Duration::MAX, ..crate::LedgerLimits::default() };
             let ledger = crate::Ledger::new(&path).limits(limits);
             let events = ledger.events(&crate::LedgerQuery::default()).unwrap();
@@ -189,7 +203,7 @@ mod tests {
                 statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
             };
             assert_eq!(tables(&path), tables(&new));
-            assert!(tables(&path).iter().any(|line| line.contains("events (project, at)")));
+            assert!(tables(&path).iter().any(|line| line.contains("events (project, at) WHERE kind = 'shown'")));
         }
     }
 

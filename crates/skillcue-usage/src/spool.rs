@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -215,6 +216,34 @@ pub(crate) fn count_lost(database: &Path, number: usize) {
 /// Returns how many events short processes have lost.
 pub(crate) fn lost(database: &Path) -> u64 {
     lost_path(database).symlink_metadata().ok().filter(std::fs::Metadata::is_file).map_or(0, |metadata| metadata.len())
+}
+
+/// Returns how many events short processes have lost, and forgets them: of several processes, one has the number.
+pub(crate) fn take_lost(database: &Path) -> u64 {
+    static TAKEN: AtomicU64 = AtomicU64::new(0);
+    // Most processes find none.
+    if lost(database) == 0 {
+        return 0;
+    }
+    let mut name = lost_path(database).into_os_string();
+    name.push(format!("-{}-{}", std::process::id(), TAKEN.fetch_add(1, Ordering::Relaxed)));
+    let own = PathBuf::from(name);
+    if std::fs::rename(lost_path(database), &own).is_err() {
+        return 0;
+    }
+    let number = own.symlink_metadata().ok().filter(std::fs::Metadata::is_file).map_or(0, |metadata| metadata.len());
+    // If it cannot be removed, nothing reads it again.
+    let _ = std::fs::remove_file(&own);
+    number
+}
+
+/// Counts events again that were taken and could not be added to those of the database.
+pub(crate) fn give_back_lost(database: &Path, number: u64) {
+    let mut left = usize::try_from(number).unwrap_or(usize::MAX);
+    while left > 0 {
+        count_lost(database, left);
+        left = left.saturating_sub(MAX_LOST);
+    }
 }
 
 /// Forgets how many events short processes have lost.

@@ -35,6 +35,12 @@ impl Week {
         Week(self.0 + 1)
     }
 
+    /// Returns the time at which it ends.
+    pub(crate) fn end(self) -> SystemTime {
+        let seconds = (self.0 * 7).saturating_add(4).saturating_mul(DAY);
+        UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
+    }
+
     /// Returns how many weeks it is after another; 0 if it is before.
     pub(crate) fn after(self, first: Week) -> usize {
         usize::try_from(self.0.saturating_sub(first.0)).unwrap_or(usize::MAX)

@@ -108,6 +108,7 @@ pub(crate) fn report_read_only(dir: &Path) {
     assert_eq!(read("spool"), (vec!["csv".to_owned()], 2));
     assert_eq!(read("database #1%20?x=1"), (vec!["pdf".to_owned(), "csv".to_owned()], 0));
     assert_eq!(read("log"), (vec!["pdf".to_owned()], 0));
+    assert_eq!(read("log without index"), (vec!["pdf".to_owned()], 0));
     std::fs::write(dir.join("answered"), "yes").unwrap();
 }
 
@@ -132,10 +133,16 @@ fn a_ledger_in_a_read_only_home_is_read_with_its_spool_and_its_log() {
     let log = make("log");
     log.record(event("pdf", 1));
     assert!(log.flush(Duration::from_secs(10)));
+    // A copy of a home leaves the index out, or the process was killed.
+    make("log without index");
+    for name in ["usage.db", "usage.db-wal"] {
+        std::fs::copy(dir.path().join("log").join(name), dir.path().join("log without index").join(name)).unwrap();
+    }
+    let names = ["spool", "database #1%20?x=1", "log", "log without index"];
     let files = |name: &str| std::fs::read_dir(dir.path().join(name)).unwrap().count();
-    let before = ["spool", "database #1%20?x=1", "log"].map(files);
+    let before = names.map(files);
     let all = |dir_mode, file_mode| {
-        for name in ["spool", "database #1%20?x=1", "log"] {
+        for name in names {
             let dir = dir.path().join(name);
             for entry in std::fs::read_dir(&dir).unwrap() {
                 set_mode(&entry.unwrap().path(), file_mode);
@@ -146,7 +153,7 @@ fn a_ledger_in_a_read_only_home_is_read_with_its_spool_and_its_log() {
     all(0o555, 0o444);
     set_mode(dir.path(), 0o777);
     let status = child::start_without_rights("report-read-only", dir.path()).wait().unwrap();
-    assert_eq!(["spool", "database #1%20?x=1", "log"].map(files), before);
+    assert_eq!(names.map(files), before);
     all(0o755, 0o644);
     assert!(status.success(), "{status}");
     assert_eq!(std::fs::read_to_string(dir.path().join("answered")).unwrap(), "yes");

@@ -59,7 +59,7 @@ fn the_newest_events_that_fit_stay_where_the_bound_is_far_below_the_file() {
     };
     Ledger::new(&path).write(&(0..12_000).map(event).collect::<Vec<_>>()).unwrap();
     let large = path.metadata().unwrap().len();
-    for (bound, least, most) in [(large / 10, 800, 1_200), (large / 20, 300, 600), (1, 100, 100)] {
+    for (bound, least, most) in [(large / 10, 800, 1_200), (large / 20, 200, 600), (1, 100, 100)] {
         let limits = LedgerLimits { max_bytes: bound, ..LedgerLimits::default() };
         let ledger = Ledger::new(&path).limits(limits);
         ledger.tidy().unwrap();

@@ -138,6 +138,21 @@ fn events_of_the_future_are_no_feedback_and_no_uses() {
 }
 
 #[test]
+fn messages_of_the_future_are_no_chance() {
+    let day = 24 * 60 * 60;
+    let count = |days: u64, number| MessageCount {
+        at: at(days * day),
+        project: "/p".to_owned(),
+        client: "agent".to_owned(),
+        number,
+    };
+    let known = [KnownSkill { name: "b".to_owned(), since: None }];
+    let messages = [count(0, 40), count(16, 500), count(400, 5_000)];
+    let report = UsageReport::with_messages(&[], &known, &messages, at(15 * day + 60));
+    assert_eq!((report.messages, report.findings.dead.len(), report.findings.untried.len()), (40, 0, 1));
+}
+
+#[test]
 fn a_name_is_an_offer_and_neither_right_nor_wrong_by_itself() {
     // What a hook's list of names leaves: seven names a message, and one of them is loaded once.
     let mut events: Vec<LedgerEvent> = (0..8_u64)
