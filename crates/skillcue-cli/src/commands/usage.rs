@@ -4,6 +4,7 @@ mod advice;
 mod page;
 mod period;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime};
@@ -299,14 +300,17 @@ fn import(agent: Option<TranscriptKind>, context: &Context) -> Result<Outcome, C
     if let Some(why) = off(context.host()?.ledger_switch()?) {
         return Err(CliError::failure("usage_off", "no transcript is imported while the ledger is off").help(why));
     }
-    let known: Vec<String> = known(context)?.into_iter().map(|skill| skill.name).collect();
+    let catalog = context.local_skills()?.catalog();
+    // As hooks name them.
+    let name_of =
+        |called: &str| catalog.get(called).filter(|skill| skill.is_for_models()).map(|skill| skill.name().to_owned());
     let home = context.environment()?.home.clone().ok_or_else(|| {
         CliError::failure("no_directory", "there is no home directory to look for transcripts in").help("set HOME")
     })?;
     let mut all = TranscriptImport::default();
     for kind in TranscriptKind::ALL.into_iter().filter(|kind| agent.is_none_or(|agent| agent == *kind)) {
         let project_of = |cwd: &std::path::Path| Environment::project_of(cwd).to_path_buf();
-        let read = import_transcripts(&ledger, kind, &kind.dir(&home), &known, &project_of, SystemTime::now())?;
+        let read = import_transcripts(&ledger, kind, &kind.dir(&home), &name_of, &project_of, SystemTime::now())?;
         all.transcripts += read.transcripts;
         all.unchanged += read.unchanged;
         all.added += read.added;
@@ -321,9 +325,10 @@ fn imported(all: &TranscriptImport) -> Printout {
     let used = |skill: &&ImportedSkill| skill.loaded + skill.used > 0;
     let mut rows: Vec<&ImportedSkill> = all.skills.iter().collect();
     rows.sort_by(|a, b| (b.loaded + b.used).cmp(&(a.loaded + a.used)).then_with(|| a.name.cmp(&b.name)));
-    let mut listed: Vec<String> = rows.iter().filter(|skill| !used(skill)).map(|it| text::one_line(&it.name)).collect();
-    // Both agents may have listed it.
-    listed.dedup();
+    // Both agents may have listed it, and one of them may have loaded it.
+    let loaded: BTreeSet<&str> = rows.iter().filter(|skill| used(skill)).map(|skill| skill.name.as_str()).collect();
+    let names: BTreeSet<&str> = rows.iter().map(|skill| skill.name.as_str()).collect();
+    let listed: Vec<String> = names.difference(&loaded).map(|name| text::one_line(name)).collect();
     let cells = rows.iter().filter(|skill| used(skill)).map(|skill| {
         let numbers = [skill.listed, skill.loaded, skill.used].map(|number| text::thousands(number as u64));
         (vec![text::one_line(&skill.name), skill.client.as_str().to_owned()], numbers.to_vec())

@@ -71,6 +71,73 @@ fn hooks_judge_a_call_by_what_its_tool_does_with_the_file() {
     assert_eq!(events[..3].iter().filter(|event| event["item"] == "scripts/fill.py").count(), 3);
 }
 
+#[test]
+fn hooks_know_files_of_skills_by_whichever_path_leads_there() {
+    let sandbox = house();
+    sandbox.skill("home/.agents/skills/csv", "Reads tables.");
+    sandbox.write("work/secret-customer-jane.md", "# Jane\n");
+    std::fs::create_dir_all(sandbox.path("home/.claude")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path("home/.agents/skills"), sandbox.path("home/.claude/skills")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path("work"), sandbox.path("home/.agents/skills/csv/work")).unwrap();
+    let dir = sandbox.path("home/.agents/skills").display().to_string();
+    let linked = sandbox.path("home/.claude/skills").display().to_string();
+    for command in [
+        "cat $S/pdf-forms/../csv/SKILL.md",
+        "cat $L/pdf-forms/SKILL.md",
+        "cd $L/pdf-forms && python scripts/fill.py",
+        "cat $S/pdf-forms/../../../../work/secret-customer-jane.md",
+        "cat $S/csv/work/secret-customer-jane.md",
+    ] {
+        let command = command.replace("$S", &dir).replace("$L", &linked);
+        hook(&sandbox, &tool(&sandbox, "s1", "Bash", &json!({"command": command})));
+    }
+    let events = exported(&sandbox);
+    let expected = ["loaded csv", "loaded pdf-forms", "run pdf-forms"].map(|kind| format!("hook:claude {kind}"));
+    assert_eq!(kinds(&events), expected);
+    assert_eq!(events[2]["item"], "scripts/fill.py");
+}
+
+#[test]
+fn a_skill_directory_that_is_a_link_is_known_by_the_path_behind_it() {
+    let sandbox = house();
+    sandbox.skill("store/csv", "Reads tables.");
+    std::os::unix::fs::symlink(sandbox.path("store/csv"), sandbox.path("home/.agents/skills/csv")).unwrap();
+    for path in ["store/csv/SKILL.md", "home/.agents/skills/csv/SKILL.md"] {
+        let read = json!({"file_path": sandbox.path(path)});
+        hook(&sandbox, &tool(&sandbox, "s1", "Read", &read));
+    }
+    assert_eq!(kinds(&exported(&sandbox)), ["hook:claude loaded csv"; 2]);
+}
+
+#[test]
+fn a_skill_that_one_agent_listed_and_the_other_loaded_is_not_named() {
+    let sandbox = house();
+    let call = json!({"type": "assistant", "sessionId": "s", "cwd": "/w", "timestamp": "2026-11-17T21:32:03.507Z",
+        "message": {"content": [{"type": "tool_use", "id": "c", "name": "Skill", "input": {"skill": "pdf-forms"}}]}});
+    sandbox.write("home/.claude/projects/-work/s.jsonl", format!("{call}\n"));
+    let text = "<skills_instructions>\n### Available skills\n- pdf-forms: Fills in forms.\n- origami: Folds.\n";
+    let payload = json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]});
+    let line = json!({"timestamp": "2026-11-17T21:33:00.088Z", "type": "response_item", "payload": payload});
+    sandbox.write("home/.codex/sessions/2026/11/17/rollout-a.jsonl", format!("{line}\n"));
+    let said = sandbox.run(&["usage", "import"]).stderr;
+    assert!(said.contains("1 skill listed and never loaded in them: origami\n"), "{said}");
+}
+
+#[test]
+fn an_import_names_a_skill_of_a_plugin_as_hooks_do() {
+    let sandbox = house();
+    sandbox.write("home/office/.claude-plugin/plugin.json", r#"{"name": "office"}"#);
+    sandbox.skill("home/office/skills/tables", "Reads tables.");
+    let known = json!({"version": 2, "plugins": {"office@mp": [{"scope": "user", "installPath": sandbox.path("home/office")}]}});
+    sandbox.write("home/.claude/plugins/installed_plugins.json", known.to_string());
+    let call = json!({"type": "assistant", "sessionId": "s", "cwd": "/w", "timestamp": "2026-11-17T21:32:03.507Z",
+        "message": {"content": [{"type": "tool_use", "id": "c", "name": "Skill", "input": {"skill": "office:tables"}}]}});
+    sandbox.write("home/.claude/projects/-work/s.jsonl", format!("{call}\n"));
+    hook(&sandbox, &tool(&sandbox, "s", "Skill", &json!({"skill": "office:tables"})));
+    assert_eq!(sandbox.run(&["usage", "import"]).code, Some(0));
+    assert_eq!(kinds(&exported(&sandbox)), ["claude loaded tables", "hook:claude loaded tables"]);
+}
+
 /// Returns whether a word is in a file below a directory.
 fn is_below(dir: &std::path::Path, word: &[u8]) -> bool {
     std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).any(|path| {

@@ -1,5 +1,7 @@
 //! Codex's transcripts: `~/.codex/sessions/**/rollout-*.jsonl`, as version 0.166 writes them.
 
+use std::path::Path;
+
 use serde_json::Value;
 use skillcue::usage::UsageKind;
 
@@ -93,7 +95,8 @@ fn call(line: &Value, payload: &Value, transcript: &mut Transcript) {
         Value::Null => (name, &arguments),
         action => ("local_shell", action),
     };
-    for used in transcript.file_uses(name, arguments, None) {
+    let cwd = transcript.cwd.clone();
+    for used in transcript.file_uses(name, arguments, cwd.as_deref().and_then(Path::to_str)) {
         transcript.called(call, NameSource::Guess, used);
     }
 }

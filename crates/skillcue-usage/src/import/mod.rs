@@ -3,13 +3,13 @@
 mod claude;
 mod codex;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 use serde_json::Value;
 use skillcue::usage::UsageKind;
@@ -155,9 +155,10 @@ pub(crate) enum NameSource {
     Guess,
 }
 
-/// Reads the transcripts below a directory into a ledger. `known` are the names of the skills that there are; `project_of`
-/// returns the project that a working directory is in; lines that are more than a day later than `now` are not read. What the ledger has already, from a hook or an earlier import, is not
-/// added again. No text of a message is read into it.
+/// Reads the transcripts below a directory into a ledger. `name_of` returns the name of the skill that an agent calls so, if there
+/// is one: agents write `office:pdf` for the skill `pdf` of a plugin. `project_of` returns the project that a working directory
+/// is in; lines that are more than a day later than `now` are not read. What the ledger has already, from a hook or an earlier
+/// import, is not added again. No text of a message is read into it.
 ///
 /// ```
 /// use skillcue_usage::{Ledger, TranscriptKind, import_transcripts};
@@ -172,7 +173,8 @@ pub(crate) enum NameSource {
 /// let ledger = Ledger::new(home.path().join("usage.db"));
 /// let kind = TranscriptKind::Claude;
 /// let now = skillcue_base::parse_rfc3339("2026-11-18T00:00:00Z").unwrap();
-/// let read = import_transcripts(&ledger, kind, &kind.dir(home.path()), &[], &|cwd| cwd.to_path_buf(), now)?;
+/// let name_of = |called: &str| (called == "pdf").then(|| called.to_owned());
+/// let read = import_transcripts(&ledger, kind, &kind.dir(home.path()), &name_of, &|cwd| cwd.to_path_buf(), now)?;
 /// assert_eq!((read.added, read.skills[0].name.as_str(), read.skills[0].loaded), (1, "pdf", 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -180,12 +182,11 @@ pub fn import_transcripts(
     ledger: &Ledger,
     kind: TranscriptKind,
     dir: &Path,
-    known: &[String],
+    name_of: &dyn Fn(&str) -> Option<String>,
     project_of: &dyn Fn(&Path) -> PathBuf,
     now: SystemTime,
 ) -> Result<TranscriptImport, LedgerError> {
     let files = files_below(kind, dir);
-    let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let latest = now.checked_add(AHEAD).unwrap_or(now);
     let home = kind.home_of(dir);
     let mut import = TranscriptImport::default();
@@ -193,47 +194,60 @@ pub fn import_transcripts(
         return Ok(import);
     }
     let mut skills: BTreeMap<String, ImportedSkill> = BTreeMap::new();
-    let mut connection = ledger.open(PATIENT)?;
+    let connection = ledger.open(PATIENT)?;
     let fail = |error: rusqlite::Error| LedgerError::database(ledger.path(), &error);
     for (path, bytes) in files {
         let name = path.display().to_string();
-        let before: Option<i64> = connection
-            .query_row("SELECT bytes FROM transcripts WHERE path = ?1", [&name], |row| row.get(0))
-            .optional()
-            .map_err(fail)?;
         let size = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let read_before = before.map_or(0, i64::unsigned_abs);
-        let Some(transcript) = (before != Some(size)).then(|| read(kind, &path, home, read_before, latest)).flatten()
-        else {
+        let found = loop {
+            let before = bytes_read(&connection, &name).map_err(fail)?;
+            let read_before = before.map_or(0, i64::unsigned_abs);
+            let transcript = (before != Some(size)).then(|| read(kind, &path, home, read_before, latest)).flatten();
+            let Some(transcript) = transcript else { break None };
+            // No write is kept waiting while a transcript is read. Another import may have added it meanwhile.
+            let change = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate).map_err(fail)?;
+            if bytes_read(&change, &name).map_err(fail)? == before {
+                break Some((transcript, change));
+            }
+        };
+        let Some((transcript, change)) = found else {
             import.unchanged += 1;
             continue;
         };
         import.transcripts += 1;
         import.bad_lines += transcript.bad_lines;
-        let is_skill = |used: &TranscriptUse| match used.source {
+        let is_skill = |used: &TranscriptUse, is_known: bool| match used.source {
             NameSource::Client => true,
-            _ if known.contains(used.skill.as_str()) || transcript.listed.contains(&used.skill) => true,
+            _ if is_known || transcript.listed.contains(&used.skill) => true,
             NameSource::OwnTool => transcript.result_of(used).is_some() && is_strict_name(&used.skill),
             NameSource::Guess => false,
         };
         let project = transcript.cwd.as_deref().map(|cwd| project_of(cwd).display().to_string()).unwrap_or_default();
-        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let named = |called: &str| name_of(called).unwrap_or_else(|| called.to_owned());
         let entry = |name: &str| ImportedSkill { name: name.to_owned(), client: kind, listed: 0, loaded: 0, used: 0 };
         for used in &transcript.failed {
-            let sql = "DELETE FROM events WHERE at = ?1 AND kind = ?2 AND skill = ?3 AND session = ?4 AND client = ?5";
-            let values = params![millis(used.at), used.kind.as_str(), used.skill, transcript.session, kind.as_str()];
+            let sql = "DELETE FROM events
+                       WHERE at = ?1 AND kind = ?2 AND skill IN (?3, ?6) AND session = ?4 AND client = ?5";
+            let (at, name) = (millis(used.at), named(&used.skill));
+            let values = params![at, used.kind.as_str(), used.skill, transcript.session, kind.as_str(), name];
             change.execute(sql, values).map_err(fail)?;
         }
-        for listed in &transcript.listed {
+        let names = |listed: &BTreeSet<String>| listed.iter().map(|name| named(name)).collect::<BTreeSet<_>>();
+        let listed_before = names(&transcript.listed_before);
+        for listed in &names(&transcript.listed) {
             skills.entry(listed.clone()).or_insert_with(|| entry(listed)).listed += 1;
-            if transcript.listed_before.contains(listed) {
+            if listed_before.contains(listed) {
                 continue;
             }
             let sql = "INSERT INTO listings VALUES (?1, ?2, 1)
                        ON CONFLICT (skill, client) DO UPDATE SET sessions = sessions + 1";
             change.execute(sql, params![listed, kind.as_str()]).map_err(fail)?;
         }
-        for used in transcript.uses.iter().filter(|used| is_skill(used)) {
+        for used in &transcript.uses {
+            let known = name_of(&used.skill);
+            if !is_skill(used, known.is_some()) {
+                continue;
+            }
             let event = LedgerEvent {
                 at: used.at,
                 project: project.clone(),
@@ -241,11 +255,11 @@ pub fn import_transcripts(
                 turn: used.turn,
                 client: kind.as_str().to_owned(),
                 item: used.item.clone(),
-                ..LedgerEvent::new(used.kind, used.skill.as_str())
+                ..LedgerEvent::new(used.kind, known.as_ref().unwrap_or(&used.skill))
             };
-            let skill = skills.entry(used.skill.clone()).or_insert_with(|| entry(&used.skill));
+            let skill = skills.entry(event.skill.clone()).or_insert_with(|| entry(&event.skill));
             *if used.kind == UsageKind::Loaded { &mut skill.loaded } else { &mut skill.used } += 1;
-            if has(&change, &event, transcript.result_of(used)).map_err(fail)? {
+            if has(&change, &event, &used.skill, transcript.result_of(used)).map_err(fail)? {
                 import.known += 1;
             } else {
                 LedgerEvent::insertion(&change).and_then(|mut one| event.insert(&mut one)).map_err(fail)?;
@@ -260,11 +274,22 @@ pub fn import_transcripts(
     Ok(import)
 }
 
+/// Returns how many bytes of a transcript were read; `None` if it is new.
+fn bytes_read(connection: &Connection, transcript: &str) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT bytes FROM transcripts WHERE path = ?1";
+    connection.query_row(sql, [transcript], |row| row.get(0)).optional()
+}
+
 /// Returns whether the ledger has an event already: near the time of the call, or near that of its result, which is when a hook
-/// sees it. A file that is not known may be any.
-fn has(connection: &rusqlite::Connection, event: &LedgerEvent, result: Option<SystemTime>) -> rusqlite::Result<bool> {
+/// sees it; by the name of its skill, or as it was `called`, which earlier versions kept. A file that is not known may be any.
+fn has(
+    connection: &Connection,
+    event: &LedgerEvent,
+    called: &str,
+    result: Option<SystemTime>,
+) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE (at BETWEEN ?1 - ?10 AND ?1 + ?10 OR at BETWEEN ?2 - ?10 AND ?2 + ?10)
-               AND kind = ?3 AND skill = ?4 AND (project = ?5 OR session = ?6) AND (item IS ?7 OR ?9 AND client <> ?8)
+               AND kind = ?3 AND skill IN (?4, ?11) AND (project = ?5 OR session = ?6) AND (item IS ?7 OR ?9 AND client <> ?8)
                AND (client <> ?8 OR at = ?1))";
     let at = millis(event.at);
     let is_any_file = event.kind != UsageKind::Loaded && event.item.is_none();
@@ -280,7 +305,8 @@ fn has(connection: &rusqlite::Connection, event: &LedgerEvent, result: Option<Sy
             event.item,
             event.client,
             is_any_file,
-            SAME
+            SAME,
+            called
         ],
         |row| row.get(0),
     )

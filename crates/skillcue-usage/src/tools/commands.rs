@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use skillcue::usage::UsageKind;
 
-use super::paths::{is_file, is_usual};
+use super::options::file_words;
+use super::paths::{self, below_home, is_file, is_usual};
 use super::shell::simple_commands;
 use super::{FileLookup, FileUse};
 
@@ -18,8 +19,6 @@ const MAX_DEPTH: usize = 4;
 const VIEWERS: [&str; 12] = ["cat", "sed", "head", "tail", "less", "more", "wc", "bat", "batcat", "nl", "jq", "awk"];
 /// Programs that show what they find in files.
 const SEARCHERS: [&str; 4] = ["rg", "grep", "egrep", "fgrep"];
-/// Programs of these two lists whose first argument is a pattern or a script.
-const WITH_PATTERN: [&str; 7] = ["sed", "rg", "grep", "egrep", "fgrep", "jq", "awk"];
 /// Interpreters whose `-c` has a command, and whose other options are switches.
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "source", "."];
 /// Programs whose first argument is a script, without the number of their version.
@@ -63,14 +62,14 @@ impl CommandReader<'_> {
     /// Returns the uses of skills' files in a command: the directory is the one that the command has entered, or else that of
     /// the call.
     pub(super) fn uses(&self, command: &str, dir: Option<&str>) -> Vec<FileUse> {
-        self.inner_uses(command, dir, 0)
+        self.inner_uses(command, dir, 0, &mut HashSet::new())
     }
 
-    fn inner_uses(&self, command: &str, dir: Option<&str>, depth: usize) -> Vec<FileUse> {
+    /// Returns the uses in a command; `made` are the paths of files that commands before it have written.
+    fn inner_uses(&self, command: &str, dir: Option<&str>, depth: usize, made: &mut HashSet<String>) -> Vec<FileUse> {
         let command = &command[..command.floor_char_boundary(MAX_ARGUMENT)];
         let mut uses = Vec::new();
         let mut dirs = vec![dir.map(|dir| dir.trim_end_matches('/').to_owned()).filter(|dir| !dir.is_empty())];
-        let mut made: HashSet<String> = HashSet::new();
         for simple in simple_commands(command) {
             // What is in parentheses leaves the directory of the outer command as it is.
             let outer = dirs.last().cloned().flatten();
@@ -83,18 +82,18 @@ impl CommandReader<'_> {
             }
             let dir = dirs.last().and_then(Option::as_deref);
             let mut found = Vec::new();
-            for input in &simple.inputs {
+            for input in simple.inputs.iter().filter(|input| !made.contains(&path_key(dir, input))) {
                 found.extend(self.file(FilePlace::Shown, input, false, dir));
             }
             if let Some(call) = &call {
                 let words = call.placed_words().into_iter();
-                for (place, word) in words.filter(|(_, word)| !made.contains(word.trim_start_matches("./"))) {
+                for (place, word) in words.filter(|(_, word)| !made.contains(&path_key(dir, word))) {
                     found.extend(self.file(place, word, call.is_relative(word), dir));
                 }
                 if let Some(inner) = call.inner_command().filter(|_| depth < MAX_DEPTH) {
                     // Its words are code: only those count that say where the file is.
                     let dir = dir.filter(|_| self.files.are_checked);
-                    found.extend(self.inner_uses(inner, dir, depth + 1));
+                    found.extend(self.inner_uses(inner, dir, depth + 1, made));
                 }
             }
             for one in found {
@@ -104,7 +103,7 @@ impl CommandReader<'_> {
             }
             let written =
                 simple.outputs.iter().map(String::as_str).chain(call.iter().flat_map(ProgramCall::made_words));
-            made.extend(written.map(|word| word.trim_start_matches("./").to_owned()));
+            made.extend(written.map(|word| path_key(dir, word)));
         }
         uses
     }
@@ -114,10 +113,16 @@ impl CommandReader<'_> {
         // With blanks, only a whole path is more than a text.
         let is_whole = word.starts_with(['/', '~']);
         let by_itself = (is_whole || !word.contains(char::is_whitespace)).then(|| (self.files.at)(word)).flatten();
-        let file = by_itself.or_else(|| {
-            let is_path = !word.starts_with(['/', '~', '$']) && (is_relative || self.files.are_checked);
-            (self.files.at)(&joined(Some(dir.filter(|_| is_path)?), word)?)
-        })?;
+        let dir = dir.filter(|_| paths::is_relative(word));
+        let file = match (by_itself, dir) {
+            (Some(file), None) => file,
+            // With the directory, it is known whether there is such a file.
+            (Some(_), Some(_)) => (self.files.at)(&joined(dir, word)?)?,
+            (None, _) => {
+                let dir = dir.filter(|_| is_relative || self.files.are_checked)?;
+                (self.files.at)(&joined(Some(dir), word)?)?
+            }
+        };
         let is_script = place == FilePlace::Started && file.item.is_some();
         Some(FileUse { kind: if is_script { UsageKind::Run } else { file.read() }, file })
     }
@@ -138,6 +143,25 @@ pub(super) fn joined(dir: Option<&str>, entered: &str) -> Option<String> {
         }
     }
     Some(path)
+}
+
+/// Returns the path of a file, such that two words that name one file have one path, as far as that can be seen.
+fn path_key(dir: Option<&str>, word: &str) -> String {
+    let whole = match dir.filter(|_| paths::is_relative(word)) {
+        Some(dir) => format!("{dir}/{word}"),
+        None => word.to_owned(),
+    };
+    let whole = below_home(&whole).map_or(whole.clone(), |below| format!("~/{below}"));
+    let mut parts: Vec<&str> = Vec::new();
+    for (at, part) in whole.split('/').enumerate() {
+        match part {
+            "." => {}
+            "" if at > 0 => {}
+            ".." if parts.last().is_some_and(|last| !["", ".."].contains(last)) => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// A program that a simple command starts, behind those that only start another.
@@ -212,7 +236,9 @@ impl<'c> ProgramCall<'c> {
         match self.program {
             "python" => matches!(option, "-W" | "-X"),
             "perl" => option == "-I",
-            _ if self.is_shell() => matches!(option, "-o" | "+o"),
+            // Letters may stand in front, as in `-euo pipefail`.
+            _ if self.is_shell() && !option.starts_with("--") => option.ends_with('o'),
+            _ if self.is_shell() => matches!(option, "--rcfile" | "--init-file"),
             _ => matches!(option, "-I" | "-r" | "--require" | "--import"),
         }
     }
@@ -285,30 +311,7 @@ impl<'c> ProgramCall<'c> {
 
     /// Returns the arguments of a program that shows files that may be files.
     fn shown_words(&self) -> Vec<&'c str> {
-        let mut has_pattern = !WITH_PATTERN.contains(&self.program);
-        let mut words = Vec::new();
-        let mut arguments = self.arguments.iter().map(String::as_str);
-        while let Some(word) = arguments.next() {
-            if word.starts_with('-') {
-                let is_short = !word.starts_with("--") && word.ends_with(['e', 'f']);
-                let is_long = ["--expression", "--regexp", "--file"].iter().any(|option| word.starts_with(option));
-                if !has_pattern || is_short {
-                    has_pattern |= is_short || is_long;
-                    let is_apart = is_short || (is_long && !word.contains('=') && word != "--files");
-                    // A file with patterns is none of those that are shown.
-                    if is_apart && WITH_PATTERN.contains(&self.program) {
-                        arguments.next();
-                    }
-                }
-            } else if word.chars().all(|c| c.is_ascii_digit()) {
-                // The value of an option, as in `-n 5`.
-            } else if has_pattern {
-                words.push(word);
-            } else {
-                has_pattern = true;
-            }
-        }
-        words
+        file_words(self.program, self.arguments)
     }
 
     /// Returns the words that are files which the program may have written.

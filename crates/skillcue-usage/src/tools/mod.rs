@@ -1,15 +1,15 @@
 //! Uses of skills' files by calls of tools, of any client: hooks and imports of transcripts have one rule.
 
 mod commands;
+mod options;
 mod paths;
 mod shell;
-
-use std::path::Path;
 
 use serde_json::Value;
 use skillcue::usage::UsageKind;
 
 use commands::{CommandReader, joined_words};
+use paths::is_relative;
 pub use paths::{UsedFile, below_home};
 pub(crate) use paths::{is_name, is_strict_name, kept_item, skill_file};
 
@@ -119,11 +119,12 @@ fn read_files(arguments: &Value, dir: Option<&str>, files: FileLookup<'_>) -> Ve
     let lists = LISTS.iter().filter_map(|key| arguments[*key].as_array()).flatten().filter_map(path);
     let mut uses: Vec<FileUse> = Vec::new();
     for path in own.chain(lists).take(MAX_FILES).filter(|path| path.len() <= commands::MAX_ARGUMENT) {
-        let found = (files.at)(&path).or_else(|| {
-            let dir = dir.filter(|_| !Path::new(&path).is_absolute())?;
-            (files.at)(&commands::joined(Some(dir), &path)?)
-        });
-        if let Some(file) = found {
+        // With the directory, it is known whether there is such a file.
+        let whole = match dir.filter(|_| is_relative(&path)) {
+            Some(dir) => commands::joined(Some(dir), &path),
+            None => Some(path),
+        };
+        if let Some(file) = whole.and_then(|path| (files.at)(&path)) {
             let one = FileUse { kind: file.read(), file };
             if !uses.contains(&one) {
                 uses.push(one);

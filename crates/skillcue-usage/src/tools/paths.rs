@@ -8,6 +8,8 @@ use skillcue::usage::UsageKind;
 const MAX_ITEM: usize = 128;
 /// The usual directories of a skill.
 const USUAL: [&str; 3] = ["scripts/", "references/", "assets/"];
+/// A directory whose files have no extension. As a relative path in a command, such a word may be a text.
+const PROGRAMS: &str = "bin/";
 
 /// A file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,11 @@ pub(crate) fn is_strict_name(text: &str) -> bool {
     is_name(text) && name.len() <= 64 && name.chars().all(is_part)
 }
 
+/// Returns whether a path depends on the directory of the call, as far as that can be seen.
+pub(super) fn is_relative(path: &str) -> bool {
+    !path.starts_with(['/', '~', '$'])
+}
+
 /// Returns whether a word may be a path as it is.
 fn is_plain(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c)) && !word.starts_with(['/', '-'])
@@ -58,11 +65,12 @@ pub(super) fn is_usual(word: &str) -> bool {
 }
 
 /// Returns a path below a skill that a model wrote, as the ledger keeps it: only a relative path without blanks that has an
-/// extension or is in one of the usual directories. Anything else may be text.
+/// extension or is in one of the usual directories or in `bin`. Anything else may be text.
 pub(crate) fn kept_item(written: &str) -> Option<String> {
     let item = written.trim_start_matches("./");
     let is_below = !item.split('/').any(|part| part.is_empty() || part.starts_with('.'));
-    (item.len() <= MAX_ITEM && is_below && (is_usual(item) || is_file(item))).then(|| item.to_owned())
+    let is_program = is_plain(item) && item.starts_with(PROGRAMS);
+    (item.len() <= MAX_ITEM && is_below && (is_usual(item) || is_file(item) || is_program)).then(|| item.to_owned())
 }
 
 /// Returns the path below the home directory that a word for a shell has.
@@ -75,9 +83,10 @@ pub fn below_home(written: &str) -> Option<&str> {
 }
 
 /// Returns the file of a skill that a path leads to, by its form: whatever is below a directory called `skills`, and a
-/// `SKILL.md` anywhere. If the skill's directory is on this machine, the file is in it.
+/// `SKILL.md` anywhere. If the skill's directory is on this machine, the file is in it; if not, its path has the form of one
+/// that is [kept](kept_item).
 pub(crate) fn skill_file(path: &str) -> Option<UsedFile> {
-    let parts: Vec<&str> = path.split('/').collect();
+    let parts: Vec<&str> = path.split('/').filter(|part| *part != ".").collect();
     // The last `skills` counts: one skill may be in the folder of another program's.
     let below = parts.iter().rposition(|part| *part == "skills").filter(|at| parts.len() > at + 2);
     let mut start = below.map(|at| at + 1).or_else(|| {
@@ -98,7 +107,11 @@ pub(crate) fn skill_file(path: &str) -> Option<UsedFile> {
     if is_known && !Path::new(path).is_file() {
         return None;
     }
-    Some(UsedFile { skill: name.to_owned(), item: (item != "SKILL.md").then_some(item) })
+    if item == "SKILL.md" {
+        return Some(UsedFile { skill: name.to_owned(), item: None });
+    }
+    let item = if is_known { Some(item) } else { kept_item(&item) };
+    Some(UsedFile { skill: name.to_owned(), item: Some(item?) })
 }
 
 #[cfg(test)]
@@ -115,7 +128,17 @@ mod tests {
         assert_eq!(found("r0/imagegen/SKILL.md").as_deref(), Some("imagegen "));
         assert_eq!(found("/x/.claude/skills/pdf/scripts/fill.py").as_deref(), Some("pdf scripts/fill.py"));
         assert_eq!(found("/x/.codex/skills/.system/imagegen/SKILL.md").as_deref(), Some("imagegen "));
-        for other in ["/home/a/skills", "/home/a/skills/pdf", "skills/pdf/../../etc/passwd", "skills/pdf/my dear.md"] {
+        assert_eq!(found("./skills/pdf/./forms.md").as_deref(), Some("pdf forms.md"));
+        for other in [
+            "/home/a/skills",
+            "/home/a/skills/pdf",
+            "skills/pdf/../../etc/passwd",
+            "skills/pdf/my dear.md",
+            "skills/pdf/scripts",
+            "/x/skills/pdf/hunter2",
+            "skills/pdf/*.md",
+            "skills/pdf/{a,b}.md",
+        ] {
             assert_eq!(found(other), None, "{other}");
         }
     }
@@ -134,7 +157,7 @@ mod tests {
 
     #[test]
     fn an_item_is_kept_only_if_it_has_the_form_of_a_path() {
-        for item in ["forms.md", "scripts/fill", "references/a/b.md"] {
+        for item in ["forms.md", "scripts/fill", "references/a/b.md", "bin/fill"] {
             assert_eq!(kept_item(item).as_deref(), Some(item));
         }
         assert_eq!(kept_item("./forms.md").as_deref(), Some("forms.md"));

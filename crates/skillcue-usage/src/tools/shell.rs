@@ -18,10 +18,11 @@ pub(super) struct SimpleCommand {
     pub(super) depth: usize,
 }
 
-/// Returns the simple commands of a command, an inner one before the one that it is in. What follows `<<` is content, and a
-/// quote that is not closed is no word.
+/// Returns the simple commands of a command, an inner one before the one that it is in. The lines of a here-document (`<<`) and
+/// arithmetic are left out, and a quote that is not closed is no word.
 pub(super) fn simple_commands(text: &str) -> Vec<SimpleCommand> {
-    let mut reader = ShellReader { rest: text.chars().peekable(), commands: Vec::new(), is_over: false };
+    let rest = text.chars().peekable();
+    let mut reader = ShellReader { rest, commands: Vec::new(), documents: Vec::new(), is_over: false };
     reader.list(None, 0);
     reader.commands
 }
@@ -31,11 +32,22 @@ pub(super) fn simple_commands(text: &str) -> Vec<SimpleCommand> {
 enum Redirection {
     Input,
     Output,
+    /// The input itself, by `<<<`.
+    Text,
+}
+
+/// A here-document that begins with the next line.
+struct HereDocument {
+    /// The line that ends it.
+    delimiter: String,
+    /// Whether that line may have tabs in front, by `<<-`.
+    is_indented: bool,
 }
 
 struct ShellReader<'t> {
     rest: Peekable<Chars<'t>>,
     commands: Vec<SimpleCommand>,
+    documents: Vec<HereDocument>,
     is_over: bool,
 }
 
@@ -69,10 +81,19 @@ impl ShellReader<'_> {
                     Some(c) => open.word.get_or_insert_default().push(c),
                 },
                 '`' => self.substituted(open.word.get_or_insert_default(), '`', depth),
-                '$' | '<' | '>' if self.rest.next_if_eq(&'(').is_some() => {
+                '$' if self.rest.next_if_eq(&'(').is_some() => {
+                    self.substituted_or_added(open.word.get_or_insert_default(), depth);
+                }
+                '<' | '>' if self.rest.next_if_eq(&'(').is_some() => {
                     self.substituted(open.word.get_or_insert_default(), ')', depth);
                 }
-                '<' if self.rest.peek() == Some(&'<') => self.is_over = true,
+                '<' if self.rest.next_if_eq(&'<').is_some() => {
+                    open.redirect(Redirection::Text);
+                    if self.rest.next_if_eq(&'<').is_none() {
+                        open.redirection = None;
+                        self.begin_document();
+                    }
+                }
                 '<' => {
                     open.redirect(Redirection::Input);
                     self.rest.next_if_eq(&'&');
@@ -85,9 +106,15 @@ impl ShellReader<'_> {
                 '&' if self.rest.peek() == Some(&'>') => open.end_word(),
                 '(' => {
                     open.end_word();
-                    self.list(Some(')'), depth + 1);
+                    if !self.skip_arithmetic() {
+                        self.list(Some(')'), depth + 1);
+                    }
                 }
-                ';' | '|' | '&' | '\n' | ')' => self.commands.push(open.end()),
+                '\n' => {
+                    self.commands.push(open.end());
+                    self.skip_documents();
+                }
+                ';' | '|' | '&' | ')' => self.commands.push(open.end()),
                 c if c.is_whitespace() => open.end_word(),
                 c => open.word.get_or_insert_default().push(c),
             }
@@ -115,7 +142,7 @@ impl ShellReader<'_> {
                     }
                 },
                 Some('`') => self.substituted(word, '`', depth),
-                Some('$') if self.rest.next_if_eq(&'(').is_some() => self.substituted(word, ')', depth),
+                Some('$') if self.rest.next_if_eq(&'(').is_some() => self.substituted_or_added(word, depth),
                 Some(c) => word.push(c),
             }
         }
@@ -124,6 +151,80 @@ impl ShellReader<'_> {
     fn substituted(&mut self, word: &mut String, end: char, depth: usize) {
         word.push('$');
         self.list(Some(end), depth + 1);
+    }
+
+    /// Reads what follows `$(`: a command, or arithmetic.
+    fn substituted_or_added(&mut self, word: &mut String, depth: usize) {
+        if self.skip_arithmetic() {
+            word.push('$');
+        } else {
+            self.substituted(word, ')', depth);
+        }
+    }
+
+    /// Goes behind `((…))`, of which the first parenthesis was read. Returns whether it was that: in `((a); b)` there are
+    /// commands.
+    fn skip_arithmetic(&mut self) -> bool {
+        let mut ahead = self.rest.clone();
+        if ahead.next() != Some('(') {
+            return false;
+        }
+        let mut open = 2_usize;
+        while let Some(c) = ahead.next() {
+            match c {
+                '(' => open += 1,
+                ')' => open -= 1,
+                _ => {}
+            }
+            if open == 1 {
+                let is_closed = ahead.next() == Some(')');
+                if is_closed {
+                    self.rest = ahead;
+                }
+                return is_closed;
+            }
+        }
+        false
+    }
+
+    /// Reads the word behind `<<`, which ends a here-document.
+    fn begin_document(&mut self) {
+        let is_indented = self.rest.next_if_eq(&'-').is_some();
+        while self.rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+        let mut delimiter = None;
+        while let Some(c) = self.rest.next_if(|c| !c.is_whitespace() && !";|&()<>`".contains(*c)) {
+            let word: &mut String = delimiter.get_or_insert_default();
+            match c {
+                '\'' | '"' => word.extend(self.rest.by_ref().take_while(|other| *other != c)),
+                '\\' => word.extend(self.rest.next()),
+                c => word.push(c),
+            }
+        }
+        match delimiter {
+            Some(delimiter) => self.documents.push(HereDocument { delimiter, is_indented }),
+            None => self.is_over = true,
+        }
+    }
+
+    /// Goes behind the here-documents that begin with this line. Behind one without an end, there is nothing.
+    fn skip_documents(&mut self) {
+        for HereDocument { delimiter, is_indented } in std::mem::take(&mut self.documents) {
+            loop {
+                let mut is_last = true;
+                let is_of_line = |c: &char| {
+                    is_last = *c != '\n';
+                    is_last
+                };
+                let line: String = self.rest.by_ref().take_while(is_of_line).collect();
+                if delimiter == if is_indented { line.trim_start_matches('\t') } else { &line } {
+                    break;
+                }
+                if is_last {
+                    self.is_over = true;
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -145,6 +246,7 @@ impl OpenCommand {
                 None => &mut self.command.words,
                 Some(Redirection::Input) => &mut self.command.inputs,
                 Some(Redirection::Output) => &mut self.command.outputs,
+                Some(Redirection::Text) => return,
             };
             words.push(word);
         }
@@ -187,10 +289,30 @@ mod tests {
         assert_eq!(read("a 2>/dev/null <b >>c >|d x 2>&1"), ["a·x·<b·>/dev/null·>c·>d·>1"]);
         assert_eq!(read("a 2 > b&>c"), ["a·2·>b·>c"]);
         assert_eq!(read("a # it's b\nc a#b"), ["a", "c·a#b"]);
-        assert_eq!(read("a <<'END' b\nc"), ["a"]);
+        assert_eq!(read("a <<'END' b\nc"), ["a·b"]);
         assert_eq!(read("a \\\n b"), ["a·b"]);
         assert_eq!(read("a 'b"), ["a"]);
         assert_eq!(read("a \"b $(c"), ["c", "a"]);
+    }
+
+    #[test]
+    fn here_documents_are_left_out_and_what_follows_is_read() {
+        assert_eq!(read("a <<'E F' b; c\nd\nE F\ne"), ["a·b", "c", "e"]);
+        assert_eq!(read("a 3<<X <<-\\Y >b\nX\n\tc 'd\n\tY\ne"), ["a·>b", "e"]);
+        assert_eq!(read("a \"$(b <<\"X\"\nit's\nX\n)\" && c"), ["b", "a·$", "c"]);
+        assert_eq!(read("a <<X # b\nX \nX\nc"), ["a", "c"]);
+        assert_eq!(read("a <<<b c <<<\"d e\"\nf"), ["a·c", "f"]);
+        assert_eq!(read("a <<X\nb\nX"), ["a"]);
+        assert_eq!(read("a <<; b\nc"), ["a"]);
+    }
+
+    #[test]
+    fn arithmetic_has_no_commands() {
+        assert_eq!(read("a $((1 << (2)))b; c"), ["a·$b", "c"]);
+        assert_eq!(read("a \"$((1 << 2))\"; ((i <<= 3)); b"), ["a·$", "b"]);
+        assert_eq!(read("a $((b); c) d"), ["b", "c", "a·$·d"]);
+        assert_eq!(read("((a); b)"), ["a", "b"]);
+        assert!(read(&"$((".repeat(5_000)).len() < 100);
     }
 
     #[test]

@@ -49,9 +49,89 @@ fn words_that_are_no_files_by_their_place_are_not_kept() {
         "find . ; git add .",
         "grep j.doe fields.md",
         "echo call.me at https://a.example/b.html",
+        "grep --include '*.md' -r references/hunter2.word .",
+        "grep --unknown references/hunter2.word .",
+        "rg -g '*.md' references/hunter2.word",
+        "jq --arg t references/hunter2 '.x' /tmp/f.json",
+        "jq --args .x references/hunter2",
     ] {
         assert_eq!(found(command, PDF), [""; 0], "{command}");
     }
+}
+
+#[test]
+fn values_of_options_are_no_files_and_numbers_are_patterns() {
+    let uses = |command: &str| found(&command.replace("$F", "/home/a/.claude/skills/pdf"), None);
+    for command in [
+        "grep 404 $F/references/codes.md",
+        "awk 1 $F/references/codes.md",
+        "jq 0 $F/references/codes.md",
+        "head -n 3 $F/references/codes.md",
+        "jq -e --arg t references/hunter2 .x $F/references/codes.md",
+    ] {
+        assert_eq!(uses(command), ["pdf file_read references/codes.md"], "{command}");
+    }
+    for command in [
+        "bash -euo pipefail $F/scripts/fill.sh",
+        "bash -euo pipefail -c 'sh $F/scripts/fill.sh'",
+        "bash --rcfile a.rc $F/scripts/fill.sh",
+    ] {
+        assert_eq!(uses(command), ["pdf run scripts/fill.sh"], "{command}");
+    }
+}
+
+#[test]
+fn what_follows_a_here_document_counts() {
+    let uses = |command: &str| found(&command.replace("$F", "/home/a/.claude/skills/pdf"), None);
+    let run = ["pdf run scripts/fill.py"];
+    let json = "cat > /tmp/in.json <<'EOF'\n{\"a\": 1}\nEOF\npython3 $F/scripts/fill.py /tmp/in.json";
+    assert_eq!(uses(json), run);
+    let commit = "git commit -m \"$(cat <<'EOF'\nit's x\nEOF\n)\" && python3 $F/scripts/fill.py";
+    assert_eq!(uses(commit), run);
+    assert_eq!(uses("cat <<-EOF | wc\n\tcat $F/a.md\n\tEOF\npython3 $F/scripts/fill.py <<< 'cat $F/b.md'"), run);
+    assert_eq!(uses("echo $((1 << 2)); cat $F/notes.md"), ["pdf file_read notes.md"]);
+}
+
+#[test]
+fn files_that_the_command_makes_are_known_by_whichever_path() {
+    for command in [
+        "echo jane > $F/jane-doe.md; wc -l < $F/jane-doe.md",
+        "cd $F && echo jane > jane-doe.md && cat $F/jane-doe.md",
+        "echo jane > $F/scripts/../jane-doe.md; cat $F/./jane-doe.md",
+        "cd $F && cat a.csv > ./jane-doe.md && cd scripts && cat ../jane-doe.md",
+        "echo jane > ~/.claude/skills/pdf/jane-doe.md; cat $HOME/.claude/skills/pdf/jane-doe.md",
+        "bash -c 'echo jane > $F/jane-doe.md'; cat $F/jane-doe.md",
+    ] {
+        let command = command.replace("$F", "/home/a/.claude/skills/pdf");
+        assert!(!found(&command, None).iter().any(|used| used.contains("jane")), "{command}");
+    }
+}
+
+#[test]
+fn files_of_a_skill_on_this_machine_are_looked_for_from_the_directory_of_the_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().to_str().unwrap();
+    let skill = dir.path().join(".claude/skills/pdf");
+    std::fs::create_dir_all(skill.join("scripts")).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "").unwrap();
+    std::fs::write(skill.join("forms.md"), "").unwrap();
+    for command in [
+        "cat .claude/skills/pdf/hunter2-missing.md || true",
+        "cp -r .claude/skills/pdf/scripts /tmp/x",
+        "cat .claude/skills/pdf/*.md",
+        "cat ./.claude/skills/pdf/{a,b}.md",
+    ] {
+        assert_eq!(found(command, Some(work)), [""; 0], "{command}");
+    }
+    let missing = json!({"file_path": ".claude/skills/pdf/hunter2-missing.md"});
+    assert_eq!(called("Read", &missing, Some(work)), [""; 0]);
+    assert_eq!(found("cat .claude/skills/pdf/forms.md", Some(work)), ["pdf file_read forms.md"]);
+    assert_eq!(found("cd .claude && cat skills/pdf/forms.md", Some(work)), ["pdf file_read forms.md"]);
+    let there = json!({"file_path": ".claude/skills/pdf/forms.md"});
+    assert_eq!(called("Read", &there, Some(work)), ["pdf file_read forms.md"]);
+    // Where the skill is not, its files have the form of some.
+    assert_eq!(found("cat .claude/skills/csv/*.md .claude/skills/csv/hunter2", Some("/work")), [""; 0]);
+    assert_eq!(found("cat .claude/skills/csv/forms.md", Some("/work")), ["csv file_read forms.md"]);
 }
 
 #[test]

@@ -9,14 +9,14 @@ use skillcue_usage::{Ledger, LedgerEvent, LedgerQuery, TranscriptImport, Transcr
 
 use crate::ageless;
 
-fn lines(path: &Path, lines: &[Value]) {
+pub(crate) fn lines(path: &Path, lines: &[Value]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     std::fs::write(path, lines.join("\n") + "\n").unwrap();
 }
 
 /// Returns a line of Claude Code's, with the fields that every line has.
-fn claude(second: u64, line: &Value) -> Value {
+pub(crate) fn claude(second: u64, line: &Value) -> Value {
     let mut all = json!({
         "parentUuid": null, "isSidechain": false, "uuid": format!("u{second}"), "userType": "external",
         "timestamp": format!("2026-11-17T21:32:{second:02}.507Z"), "cwd": "/work/site", "sessionId": "17481b8b",
@@ -26,7 +26,7 @@ fn claude(second: u64, line: &Value) -> Value {
     all
 }
 
-fn claude_call(second: u64, id: &str, name: &str, input: &Value) -> Value {
+pub(crate) fn claude_call(second: u64, id: &str, name: &str, input: &Value) -> Value {
     let content = json!([{"id": id, "input": input, "name": name, "type": "tool_use"}]);
     claude(second, &json!({"type": "assistant", "message": {"role": "assistant", "content": content}}))
 }
@@ -113,7 +113,7 @@ fn codex_lines() -> Vec<Value> {
     ]
 }
 
-fn import(home: &Path, ledger: &Ledger, kind: TranscriptKind) -> TranscriptImport {
+pub(crate) fn import(home: &Path, ledger: &Ledger, kind: TranscriptKind) -> TranscriptImport {
     import_of(home, ledger, kind, &["csv".to_owned()])
 }
 
@@ -121,7 +121,12 @@ fn import(home: &Path, ledger: &Ledger, kind: TranscriptKind) -> TranscriptImpor
 pub(crate) fn import_of(home: &Path, ledger: &Ledger, kind: TranscriptKind, known: &[String]) -> TranscriptImport {
     let now = skillcue_base::parse_rfc3339("2026-11-19T00:00:00Z").unwrap();
     let project_of = |cwd: &Path| cwd.parent().unwrap().to_path_buf();
-    import_transcripts(ledger, kind, &kind.dir(home), known, &project_of, now).unwrap()
+    // One of a plugin has the plugin's name in front.
+    let name_of = |called: &str| {
+        let name = called.strip_prefix("office:").unwrap_or(called);
+        known.iter().find(|known| *known == name).cloned()
+    };
+    import_transcripts(ledger, kind, &kind.dir(home), &name_of, &project_of, now).unwrap()
 }
 
 fn found(ledger: &Ledger) -> Vec<(UsageKind, String, u64)> {

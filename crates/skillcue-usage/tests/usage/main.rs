@@ -9,6 +9,7 @@ mod crash;
 mod disk;
 mod feedback;
 mod import;
+mod import_names;
 mod limits;
 mod month;
 mod privacy;

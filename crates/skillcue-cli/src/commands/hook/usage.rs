@@ -1,12 +1,14 @@
 //! Events of use that hooks see: what they showed, and what the client's model then did with it. Written after the answer.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use skillcue::catalog::SkillFile;
 use skillcue::usage::{UsageEvent, UsageKind, shown_events};
-use skillcue::{Mode, Session, Skillcue};
+use skillcue::{Catalog, Mode, Session, Skill, Skillcue};
 use skillcue_clients::hook::{HookAdapter, HookDecision, HookEvent, HookInput, HookStyle, LockedSession};
 use skillcue_host::{Host, LedgerSwitch};
 use skillcue_usage::{FileLookup, Ledger, UsedFile, below_home, file_uses};
@@ -146,22 +148,51 @@ impl HookUse<'_> {
         arguments: &serde_json::Value,
     ) -> Vec<UsageEvent> {
         let catalog = skills.catalog();
+        let dirs = SkillDirs { catalog: &catalog, real: OnceCell::new() };
         let at = |written: &str| {
             let below_home = below_home(written).zip(home).map(|(below, home)| home.join(below));
-            let path = below_home.unwrap_or_else(|| written.into());
-            if !path.is_absolute() || !path.is_file() {
-                return None;
-            }
-            let inside = catalog.skills().filter(|skill| path.starts_with(skill.dir()));
-            // One skill may be in the folder of another.
-            let skill = inside.max_by_key(|skill| skill.dir().as_os_str().len())?;
-            let below = path.strip_prefix(skill.dir()).ok()?;
-            let item = (below != Path::new(skill.file().name())).then(|| below.display().to_string());
-            Some(UsedFile { skill: skill.name().to_owned(), item })
+            dirs.file_at(&below_home.unwrap_or_else(|| written.into()))
         };
         let cwd = self.input.cwd.as_deref().and_then(Path::to_str);
         let uses = file_uses(tool, arguments, cwd, FileLookup { at: &at, are_checked: true }).into_iter();
         uses.map(|used| UsageEvent { item: used.file.item, ..event(used.kind, &used.file.skill) }).collect()
+    }
+}
+
+/// The directories of skills, for paths that lead to their files.
+struct SkillDirs<'c> {
+    catalog: &'c Catalog,
+    /// Those of all skills without links, once a path needs them.
+    real: OnceCell<Vec<(PathBuf, &'c Skill)>>,
+}
+
+impl<'c> SkillDirs<'c> {
+    /// Returns the file of a skill at a path, in whichever way the path leads there: by links, and by `..`.
+    fn file_at(&self, path: &Path) -> Option<UsedFile> {
+        if !path.is_absolute() || !path.is_file() {
+            return None;
+        }
+        // The file itself may be a link: its name is one of the skill all the same.
+        let file = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+        let inside = self.catalog.skills().filter(|skill| file.starts_with(skill.dir())).map(|it| (it.dir(), it));
+        // One skill may be in the folder of another.
+        let nearest = inside.max_by_key(|(dir, _)| dir.as_os_str().len());
+        let (dir, skill) = nearest.or_else(|| {
+            let real = self.real(&file)?.iter().filter(|(dir, _)| file.starts_with(dir));
+            real.max_by_key(|(dir, _)| dir.as_os_str().len()).cloned()
+        })?;
+        let below = file.strip_prefix(dir).ok()?;
+        let item = (below != Path::new(skill.file().name())).then(|| below.display().to_string());
+        Some(UsedFile { skill: skill.name().to_owned(), item })
+    }
+
+    /// Returns the directories of all skills without links. Most files that a model reads are in no skill, and need none.
+    fn real(&self, file: &Path) -> Option<&[(PathBuf, &'c Skill)]> {
+        let names = [SkillFile::Markdown, SkillFile::LowerCase, SkillFile::TitleCase, SkillFile::Yaml];
+        let is_in_one = file.ancestors().skip(1).any(|dir| names.iter().any(|name| dir.join(name.name()).is_file()));
+        let all =
+            || self.catalog.skills().filter_map(|skill| Some((skill.dir().canonicalize().ok()?, skill))).collect();
+        is_in_one.then(|| self.real.get_or_init(all).as_slice())
     }
 }
 
