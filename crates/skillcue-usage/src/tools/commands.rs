@@ -339,12 +339,10 @@ fn is_assignment(word: &str) -> bool {
 
 /// Returns the command of a list of words: the one that a shell gets with `-c`, or else the words.
 pub(super) fn joined_words(words: &[&str]) -> String {
-    let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-    if let [_, option, command, ..] = words
-        && SHELLS.contains(&name)
-        && option.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
-    {
-        return (*command).to_owned();
+    let all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let call = ProgramCall::of(&all).filter(|call| call.arguments.len() + 1 == all.len());
+    if let Some(command) = call.and_then(|call| call.inner_command()) {
+        return command.to_owned();
     }
     let is_one =
         |word: &str| words.len() > 1 && word.contains(|c: char| c.is_whitespace() || "'\"`\\;|&()<>#".contains(c));

@@ -145,6 +145,9 @@ fn a_command_in_a_list_of_words_is_the_one_that_its_shell_gets() {
     assert_eq!(of_shell(entered), of(&[(Run, "scripts/arr.sh")]));
     assert_eq!(of_shell("cat fields-arr.md"), of(&[(FileRead, "fields-arr.md")]));
     assert_eq!(found(json!(["/bin/zsh", "-c", "cat fields-arr.md"])), of(&[(FileRead, "fields-arr.md")]));
+    let strict = json!(["bash", "-euo", "pipefail", "-c", "cat fields-arr.md"]);
+    assert_eq!(found(strict), of(&[(FileRead, "fields-arr.md")]));
+    assert_eq!(found(json!(["bash", "scripts/arr.sh", "-c", "cat j.md"])), of(&[(Run, "scripts/arr.sh")]));
     assert_eq!(found(json!(["sh", "scripts/arr.sh"])), of(&[(Run, "scripts/arr.sh")]));
     assert_eq!(found(json!(["cat", "see j.doe"])), []);
     assert_eq!(found(json!(["python3", "-c", "import a.b"])), []);
