@@ -19,7 +19,9 @@ use crate::org_policy::ResolvedOrigins;
 use crate::parallel::{all_pairs, sort_by};
 use crate::section::{RootSection, SectionEntry, is_recent};
 use crate::walk::{Findings, walk};
-use crate::{Catalog, Checkout, Enablement, PolicyGate, RemoteSkill, Skill, SkillFile, SkillOrigins, SkillRoot};
+use crate::{
+    Catalog, Checkout, Enablement, PolicyGate, RemoteSkill, Skill, SkillFile, SkillOrigins, SkillRoot, Source,
+};
 use skillcue_base::os_message;
 
 /// A search for skills, configured.
@@ -392,10 +394,12 @@ fn overlap(real: &[Option<PathBuf>]) -> bool {
 }
 
 /// Removes duplicates of skills and invalid files: of one directory that is reached in several ways, keeps the one of
-/// highest precedence; a real path before a link. Returns the files that were removed.
+/// highest precedence; a real path before a link. A project's link to a skill that another source has is left out before that:
+/// it would give the skill another source, which rules of a policy are about. Returns the files that were removed.
 fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<InvalidSkill>) -> HashSet<PathBuf> {
     let mut real_roots: HashMap<u32, PathBuf> = HashMap::new();
     let mut order: Vec<(u32, bool, PathBuf, PathBuf)> = Vec::with_capacity(skills.len());
+    let (mut links_of_project, mut of_others) = (HashSet::new(), HashSet::new());
     for skill in &*skills {
         let rank = skill.arena.root.rank;
         let linked = skill.canonical();
@@ -408,7 +412,13 @@ fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<InvalidSkill>
             },
             Path::to_path_buf,
         );
-        order.push((rank, linked.is_some(), skill.path(), real.join(skill.file.name())));
+        let (path, real) = (skill.path(), real.join(skill.file.name()));
+        if skill.source() != Source::Project {
+            of_others.insert(real.clone());
+        } else if real != path {
+            links_of_project.insert(path.clone());
+        }
+        order.push((rank, linked.is_some(), path, real));
     }
     for (rank, bad) in (u32::MAX / 2..).zip(&*invalid) {
         let dir = bad.dir.canonicalize().unwrap_or_else(|_| bad.dir.clone());
@@ -416,7 +426,9 @@ fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<InvalidSkill>
         order.push((rank, dir != bad.dir, bad.path.clone(), dir.join(bad.file.name())));
     }
     order.sort_by(|a, b| (a.1, a.0, &a.2).cmp(&(b.1, b.0, &b.2)));
-    order.sort_by_key(|(rank, ..)| *rank);
+    order.sort_by_cached_key(|(rank, _, path, real)| {
+        (links_of_project.contains(path) && of_others.contains(real), *rank)
+    });
     let mut seen = HashSet::new();
     let mut kept = HashSet::new();
     let mut dropped = HashSet::new();

@@ -47,7 +47,8 @@ pub(crate) struct Namespaces<'n> {
 
 /// Returns the names of all servers and catalogs, each with the word for what it is.
 fn names<'n>(remote: &'n [RemoteSkill], servers: &'n SkillOrigins) -> HashMap<&'n str, &'static str> {
-    let configured = servers.servers.keys().map(|name| (name.as_str(), "server or catalog"));
+    let configured = servers.servers.keys().chain(&servers.names);
+    let configured = configured.map(|name| (name.as_str(), "server or catalog"));
     configured.chain(remote.iter().map(|skill| (&*skill.server, noun(skill.source)))).collect()
 }
 

@@ -1,13 +1,13 @@
 //! The organisation's policy on this machine: its files, the origins that its rules are about, and audits for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use skillcue::catalog::{ContentAuditor, ContentStamps, OrgPolicy, PolicySubject, SkillOrigin};
-use skillcue::config::McpServer;
+use skillcue::config::{CatalogSection, McpServer};
 use skillcue::format::Severity;
 use skillcue::{Diagnostic, ErrorInfo as _, Source};
 use skillcue_base::Digest;
@@ -96,16 +96,24 @@ pub(crate) fn server_refusal(policy: &OrgPolicy, server: &McpServer) -> Option<D
     Some(Diagnostic::named("policy_server", Severity::Warning, message).with_help(refusal.help))
 }
 
+/// Returns a catalog as a policy sees it, before its skills are known.
+pub(crate) fn catalog_subject<'s>(address: &'s str, keys: &'s [String]) -> PolicySubject<'s> {
+    PolicySubject { source: Source::Catalog.as_str(), origin: Some(address), keys, ..PolicySubject::default() }
+}
+
 /// Returns why a catalog may not be used, before its store is asked for anything. A catalog whose keys a policy does not name
 /// is none that the organisation publishes.
 #[cfg(feature = "fleet")]
 pub(crate) fn catalog_refusal(policy: &OrgPolicy, spec: &skillcue_fleet::CatalogSpec) -> Option<Diagnostic> {
     let (address, keys) = (spec.identity(), spec.keys.iter().map(ToString::to_string).collect::<Vec<_>>());
-    let source = Source::Catalog.as_str();
-    let subject = PolicySubject { source, origin: Some(&address), keys: &keys, ..PolicySubject::default() };
-    let refusal = policy.origin_refusal(&subject)?;
+    let refusal = policy.origin_refusal(&catalog_subject(&address, &keys))?;
     let message = format!("the catalog {:?} is not asked: {refusal}", spec.name);
     Some(Diagnostic::named("policy_catalog", Severity::Warning, message).with_help(refusal.help))
+}
+
+/// Returns the names of all configured servers and catalogs, also of those that a policy refuses or that have a mistake.
+pub(crate) fn remote_names(servers: &[McpServer], catalogs: &[CatalogSection]) -> HashSet<String> {
+    servers.iter().map(|server| &server.name).chain(catalogs.iter().map(|catalog| &catalog.name)).cloned().collect()
 }
 
 /// Returns the addresses of servers, by the user's names for them.

@@ -62,6 +62,7 @@ pub struct Settings {
     pub run: RunSection,
     /// Servers whose skills join the catalog.
     pub servers: Vec<McpServer>,
+    remote_names: HashSet<String>,
     /// Catalogs on object stores whose skills join the others.
     pub catalogs: Vec<CatalogSection>,
     /// The configuration of the agent.
@@ -131,6 +132,7 @@ impl Settings {
         settings.disclose = config.disclose;
         settings.disclose.select(environment.select);
         settings.run = config.run;
+        settings.remote_names = crate::policy::remote_names(&config.mcp, &config.catalog);
         settings.servers = config.mcp;
         crate::policy::drop_refused_servers(&settings.policy, &mut settings.servers, &mut settings.notices);
         settings.catalogs = config.catalog;
@@ -330,12 +332,12 @@ impl Settings {
         let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
         // Looked at a moment ago, for the settings themselves.
         let first = Mutex::new(self.further.clone());
-        let servers = crate::policy::server_origins(&self.servers);
+        let (servers, names) = (crate::policy::server_origins(&self.servers), self.remote_names.clone());
+        let known = SkillOrigins { servers, names, ..SkillOrigins::default() };
         move || {
             let mut enablement = by_files.clone();
             if isolated {
-                let origins = Arc::new(SkillOrigins { servers: servers.clone(), ..SkillOrigins::default() });
-                return Setup { roots: Vec::new(), enablement, origins };
+                return Setup { roots: Vec::new(), enablement, origins: Arc::new(known.clone()) };
             }
             let first = skillcue_base::lock(&first).take();
             let VolatileRoots { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
@@ -355,7 +357,7 @@ impl Settings {
                 registries::switch_own(enablement.foreign.get_or_insert_with(|| Box::new(own)), project);
             }
             let dirs = crate::policy::installed_origins(&environment, user.as_ref());
-            let origins = Arc::new(SkillOrigins { dirs, servers: servers.clone() });
+            let origins = Arc::new(SkillOrigins { dirs, ..known.clone() });
             Setup { roots, enablement, origins }
         }
     }

@@ -1,6 +1,6 @@
 //! A policy, asked for every skill of a discovery.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -28,6 +28,9 @@ pub struct SkillOrigins {
     pub dirs: HashMap<PathBuf, SkillOrigin>,
     /// By the user's name for a server.
     pub servers: HashMap<String, SkillOrigin>,
+    /// The names of all configured servers and catalogs, also of those that are not used, because of a mistake or a policy: no
+    /// plugin of a checkout takes one.
+    pub names: HashSet<String>,
 }
 
 /// Audits the files of a skill, for rules about findings.
@@ -111,7 +114,8 @@ impl PolicyGate {
     /// Decides about one skill.
     pub(crate) fn standing(&self, skill: &Skill, is_foreign: bool, origins: &ResolvedOrigins) -> PolicyStanding {
         self.with_subject(skill, origins, |subject| {
-            let refusal = self.policy.refusal(subject);
+            let linked = || self.linked_file_refusal(skill, subject, origins);
+            let refusal = self.policy.refusal(subject).or_else(linked);
             let is_required = refusal.is_none() && self.policy.required().any(|it| it.is_met_by(subject, is_foreign));
             PolicyStanding { refusal, is_required }
         })
@@ -124,6 +128,22 @@ impl PolicyGate {
             return skill.refusal().cloned();
         }
         skill.refusal().cloned().or_else(|| self.with_subject(skill, origins, |subject| self.policy.refusal(subject)))
+    }
+
+    /// Returns why nothing may come from where a linked `SKILL.md` leads to.
+    fn linked_file_refusal(
+        &self,
+        skill: &Skill,
+        subject: &PolicySubject<'_>,
+        origins: &ResolvedOrigins,
+    ) -> Option<PolicyRefusal> {
+        let origin = origins.of_linked_file(skill)?;
+        self.policy.origin_refusal(&PolicySubject {
+            source: origin.source.unwrap_or(subject.source),
+            origin: Some(&origin.address),
+            keys: &origin.keys,
+            ..*subject
+        })
     }
 
     fn with_subject<T>(

@@ -53,6 +53,11 @@ impl KeptPolicy {
         KeptPolicy { version: VERSION, catalog: catalog.to_owned(), address: kept_address(url), keys, text }
     }
 
+    /// Returns the address of its catalog, without user, password and a slash at its end.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Returns the keys that had signed it.
     pub fn signers(&self) -> &[String] {
         &self.keys
@@ -61,6 +66,24 @@ impl KeptPolicy {
     /// Returns the file of a catalog's policy below the data directory.
     pub fn path(data: &Path, catalog: &str, url: &str) -> PathBuf {
         data.join("catalogs").join(format!("{}.policy.json", kept_catalog_name(catalog, url)))
+    }
+
+    /// Returns the files of all catalogs that have this name, or this address, whatever the other one is: for a configured
+    /// catalog of which one of the two cannot be read. Files that cannot be read are left out.
+    pub fn paths_like(data: &Path, catalog: Option<&str>, url: Option<&str>) -> Vec<PathBuf> {
+        let address = url.map(kept_address);
+        let files = std::fs::read_dir(data.join("catalogs")).into_iter().flatten().filter_map(Result::ok);
+        let is_meant = |path: &PathBuf| {
+            path.to_str().is_some_and(|path| path.ends_with(".policy.json"))
+                && KeptPolicy::read(path).is_ok_and(|kept| {
+                    kept.is_some_and(|kept| {
+                        catalog == Some(&*kept.catalog) || address.as_deref() == Some(&*kept.address)
+                    })
+                })
+        };
+        let mut paths: Vec<PathBuf> = files.map(|file| file.path()).filter(is_meant).collect();
+        paths.sort();
+        paths
     }
 
     /// Reads a kept policy; `None` if there is none. An error names the file.

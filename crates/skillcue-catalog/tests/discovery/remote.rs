@@ -1,6 +1,11 @@
 //! Skills of servers and catalogs beside those on disk: names of two owners, and views.
 
-use skillcue_catalog::{Catalog, Checkout, Discovery, RemoteSkill, SkillOrigin, SkillRoot, Source, ViewRule};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use skillcue_catalog::{
+    Catalog, Checkout, Discovery, RemoteSkill, SkillOrigin, SkillOrigins, SkillRoot, Source, ViewRule,
+};
 
 use crate::{Tree, names, skill};
 
@@ -62,6 +67,11 @@ fn a_plugin_of_a_checkout_does_not_take_the_name_of_a_catalog() {
     let origin = SkillOrigin { source: None, address: "s3://bucket/acme".to_owned(), keys: Vec::new() };
     let catalog = Discovery::new([plugin.clone().from_checkout()]).and_origin("acme", origin).run();
     assert_eq!(names(&catalog), [""; 0]);
+    // Nor where it is configured and not used: of a mistake or a policy, a checkout has no advantage.
+    let configured = SkillOrigins { names: HashSet::from(["acme".to_owned()]), ..SkillOrigins::default() };
+    let unused = |plugin: SkillRoot| Discovery::new([plugin]).origins(Arc::new(configured.clone())).run();
+    assert_eq!(names(&unused(plugin.clone().from_checkout())), [""; 0]);
+    assert!(unused(of(Source::Project)).get("acme:returns").is_none());
     // A plugin of the user's own keeps its name.
     let catalog = run(&plugin, vec![of_catalog("refunds")], false);
     assert_eq!(described(&catalog, "acme:refunds").as_deref(), Some("Forged."));
