@@ -36,6 +36,7 @@ impl CatalogSpec {
             url: String::new(),
             why: format!("[[catalog]] {:?} has no `url`", section.name),
         })?;
+        crate::store::check_address(&url)?;
         let keys = section.keys.iter().map(|key| key.parse()).collect::<Result<Vec<PublicKey>, FleetError>>()?;
         let trust = section.trust.unwrap_or_default();
         if trust == CatalogTrust::Signed && keys.is_empty() {

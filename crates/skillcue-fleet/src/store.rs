@@ -23,7 +23,7 @@ use bandwidth::TokenBucket;
 
 pub use bandwidth::Bandwidth;
 pub use open::StoreOptions;
-pub(crate) use open::shown_address;
+pub(crate) use open::{check_address, shown_address};
 
 /// A store, below the address of one catalog.
 ///

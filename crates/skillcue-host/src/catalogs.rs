@@ -1,7 +1,10 @@
 //! Configured catalogs on object stores.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use skillcue::Diagnostic;
 use skillcue::catalog::{KeptPolicy, OrgPolicy, without_userinfo};
 use skillcue::config::{CatalogSection, catalogs_by_name};
@@ -20,6 +23,11 @@ pub(crate) struct CatalogSet {
     #[cfg(feature = "fleet")]
     pub(crate) catalogs: Option<Catalogs>,
     pub(crate) problems: Vec<Diagnostic>,
+    /// How many of the problems, the first ones, are about sections that do not count beside others.
+    ignored: usize,
+    /// The names of the sections that cannot be read as they are.
+    #[cfg(feature = "fleet")]
+    mistaken: Vec<String>,
 }
 
 impl Host {
@@ -57,19 +65,25 @@ impl Host {
         Ok(&self.catalog_set()?.problems)
     }
 
+    /// Returns why configured catalogs are not used: because of a mistake in their sections, or of the machine's policy.
+    pub fn unused_catalogs(&self) -> Result<&[Diagnostic], HostError> {
+        let set = self.catalog_set()?;
+        Ok(set.problems.get(set.ignored..).unwrap_or_default())
+    }
+
     /// Returns the options of the configured catalogs: where what they have is kept.
     #[cfg(feature = "fleet")]
     pub fn catalogs_options(&self) -> Result<CatalogsOptions, HostError> {
         let settings = self.settings()?;
         Ok(CatalogsOptions {
-            cache: settings.cache.as_ref().and_then(|file| file.parent()).map(std::path::Path::to_path_buf),
+            cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
             data: self.environment().data_home.as_ref().map(|data| data.join("skillcue")),
             consent: self.consent(),
         })
     }
 
     /// Returns the keys of a configured catalog. One without keys has those of the machine's policy, if that names some.
-    fn catalog_keys(&self, section: &CatalogSection) -> Result<Vec<String>, HostError> {
+    pub fn catalog_keys(&self, section: &CatalogSection) -> Result<Vec<String>, HostError> {
         if !section.keys.is_empty() {
             return Ok(section.keys.clone());
         }
@@ -107,35 +121,48 @@ impl Host {
         Ok(unused)
     }
 
-    /// Returns the policies that are kept of the configured catalogs which cannot be used: of all, in a build without catalogs.
+    /// Returns the policies that are kept of the configured catalogs which cannot be read as they are: of all, in a build
+    /// without catalogs.
     pub(crate) fn unused_catalog_policy(&self) -> Result<OrgPolicy, HostError> {
         #[cfg(feature = "fleet")]
         {
-            let used = self.catalogs()?.map(Catalogs::remotes).unwrap_or_default();
-            self.kept_policy(|section| !used.iter().any(|remote| remote.label() == section.name))
+            let mistaken = &self.catalog_set()?.mistaken;
+            self.kept_policy(|section| mistaken.contains(&section.name))
         }
         #[cfg(not(feature = "fleet"))]
         self.kept_policy(|_| true)
     }
 
-    /// Returns the policies that are kept of those configured catalogs that are meant, without opening one.
+    /// Returns the policies that are kept of those configured catalogs that are meant, without opening one. Of a catalog that
+    /// the machine's policy refuses, none counts.
     fn kept_policy(&self, is_meant: impl Fn(&CatalogSection) -> bool) -> Result<OrgPolicy, HostError> {
         let mut policy = OrgPolicy::default();
         let Some(data) = self.environment().data_home.as_ref().map(|data| data.join("skillcue")) else {
             return Ok(policy);
         };
+        let machine = &self.settings()?.policy;
+        let allowed = machine.keys();
         for section in self.catalog_sections(&mut Vec::new())?.into_iter().filter(|section| is_meant(section)) {
-            let Some(url) = section.url.as_deref() else { continue };
-            let origin = format!("the catalog {} ({})", section.name, without_userinfo(url));
-            let path = KeptPolicy::path(&data, &section.name, url);
-            let mut keys = self.catalog_keys(section)?;
-            if !keys.iter().all(|key| is_key(key))
-                && let Ok(Some(kept)) = KeptPolicy::read(&path)
-            {
-                // What is no key may be meant to be the one that has signed it: nothing is withdrawn by a mistake.
-                keys = kept.signers().to_vec();
+            let url = section.url.as_deref().unwrap_or_default();
+            let configured = self.catalog_keys(section)?;
+            let own = KeptPolicy::path(&data, &section.name, url);
+            // Under another name or address, only what a configured key has signed.
+            let others = if own.exists() { Vec::new() } else { policies_beside(&data, section) };
+            let is_mistyped = !configured.iter().all(|key| is_key(key));
+            for (path, is_own) in others.iter().map(|path| (path, false)).chain([(&own, true)]) {
+                let kept = KeptPolicy::read(path).ok().flatten();
+                let mut keys = configured.clone();
+                if let Some(kept) = kept.as_ref().filter(|_| is_own && is_mistyped) {
+                    // What is no key may be meant to be the one that has signed it: nothing is withdrawn by a mistake.
+                    keys = kept.signers().to_vec();
+                }
+                keys.retain(|key| allowed.as_ref().is_none_or(|allowed| allowed.contains(&key.as_str())));
+                let address = kept.as_ref().map_or_else(|| without_userinfo(url), |kept| kept.address().to_owned());
+                if machine.origin_refusal(&crate::policy::catalog_subject(&address, &keys)).is_none() {
+                    let origin = format!("the catalog {} ({address})", section.name);
+                    policy = policy.and(KeptPolicy::in_force(path, &keys, &origin));
+                }
             }
-            policy = policy.and(KeptPolicy::in_force(&path, &keys, &origin));
         }
         Ok(policy)
     }
@@ -145,21 +172,26 @@ impl Host {
         if let Some(set) = self.catalog_cell().get() {
             return Ok(set);
         }
-        let (mut specs, mut problems) = (Vec::new(), Vec::new());
+        let (mut specs, mut problems, mut mistaken) = (Vec::new(), Vec::new(), Vec::new());
         let variables = self.environment().text_variables();
-        for section in self.catalog_sections(&mut problems)? {
+        let sections = self.catalog_sections(&mut problems)?;
+        let ignored = problems.len();
+        for section in sections {
             match self.catalog_spec(section, &variables) {
                 Ok(spec) => match crate::policy::catalog_refusal(&self.settings()?.policy, &spec) {
                     Some(found) => problems.push(found),
                     None => specs.push(spec),
                 },
-                Err(error) => problems.push(problem(&format!("{:?}: {error}", section.name))),
+                Err(error) => {
+                    mistaken.push(section.name.clone());
+                    problems.push(problem(&format!("{:?}: {error}", section.name)));
+                }
             }
         }
         let catalogs = (!specs.is_empty()).then_some(specs);
         let options = self.catalogs_options()?;
         let catalogs = catalogs.map(|specs| Catalogs::new(specs, &options));
-        Ok(self.catalog_cell().get_or_init(|| CatalogSet { catalogs, problems }))
+        Ok(self.catalog_cell().get_or_init(|| CatalogSet { catalogs, problems, ignored, mistaken }))
     }
 
     #[cfg(not(feature = "fleet"))]
@@ -168,19 +200,44 @@ impl Host {
             return Ok(set);
         }
         let mut problems = Vec::new();
-        for section in self.catalog_sections(&mut problems)? {
+        let sections = self.catalog_sections(&mut problems)?;
+        let ignored = problems.len();
+        for section in sections {
             let message = format!("{:?}: this program was built without catalogs on object stores", section.name);
             let help = "build one with them: `cargo install --path crates/skillcue-cli --features fleet`";
             problems.push(problem(&message).with_help(help));
         }
-        Ok(self.catalog_cell().get_or_init(|| CatalogSet { problems }))
+        Ok(self.catalog_cell().get_or_init(|| CatalogSet { problems, ignored }))
     }
 }
 
-/// Returns whether a text has the form of a public key.
+/// Returns the files of the policies that may be meant by a section whose name or address is none: those at its address, or
+/// of its name.
+fn policies_beside(data: &Path, section: &CatalogSection) -> Vec<PathBuf> {
+    let url = section.url.as_deref().unwrap_or_default();
+    let (is_name, is_address) = (is_name(&section.name), is_address(url));
+    if is_name == is_address {
+        return Vec::new();
+    }
+    KeptPolicy::paths_like(data, is_name.then_some(&section.name), is_address.then_some(url))
+}
+
+/// Returns whether a text can be the name of a catalog.
+fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+    (1..=64).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
+/// Returns whether a text begins like the address of a store.
+fn is_address(text: &str) -> bool {
+    const SCHEMES: [&str; 9] = ["s3", "s3a", "gs", "az", "adl", "abfs", "abfss", "https", "file"];
+    text.split_once("://").is_some_and(|(scheme, rest)| !rest.is_empty() && SCHEMES.contains(&scheme))
+}
+
+/// Returns whether a text is a public key: 32 bytes in base64.
 fn is_key(text: &str) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    text.strip_prefix("ed25519:").is_some_and(|digits| digits.len() == 44 && digits.bytes().all(is_digit))
+    let decoded = text.strip_prefix("ed25519:").and_then(|digits| STANDARD.decode(digits).ok());
+    decoded.is_some_and(|bytes| bytes.len() == 32)
 }
 
 fn problem(message: &str) -> Diagnostic {
@@ -196,12 +253,17 @@ mod tests {
     const URL: &str = "s3://bucket/acme";
 
     /// A host whose user has configured the catalog "acme" with this line.
-    fn host(home: &std::path::Path, line: &str) -> Host {
-        let config = format!("[[catalog]]\nname = \"acme\"\nurl = \"{URL}\"\n{line}\n");
+    fn host(home: &Path, line: &str) -> Host {
+        host_of(home, &format!("name = \"acme\"\nurl = \"{URL}\"\n{line}"), "")
+    }
+
+    /// A host whose user has configured a catalog, on a machine with a policy.
+    fn host_of(home: &Path, section: &str, policy: &str) -> Host {
         std::fs::create_dir_all(home.join(".config/skillcue")).unwrap();
-        std::fs::write(home.join(".config/skillcue/skillcue.toml"), config).unwrap();
-        let environment = Environment::new(None, vec![("HOME".into(), home.into())]).unwrap();
-        Host::open(environment, HostOverrides::default())
+        std::fs::write(home.join(".config/skillcue/skillcue.toml"), format!("[[catalog]]\n{section}\n")).unwrap();
+        std::fs::write(home.join("policy.toml"), policy).unwrap();
+        let variables = vec![("HOME".into(), home.into()), ("SKILLCUE_POLICY".into(), home.join("policy.toml").into())];
+        Host::open(Environment::new(None, variables).unwrap(), HostOverrides::default())
     }
 
     /// A public key of one letter, and the line that configures it.
@@ -212,7 +274,7 @@ mod tests {
     }
 
     /// Keeps a policy that the key of the letter `A` has signed, and returns its file.
-    fn keep_policy(home: &std::path::Path) -> std::path::PathBuf {
+    fn keep_policy(home: &Path) -> PathBuf {
         let path = KeptPolicy::path(&home.join(".local/share/skillcue"), "acme", URL);
         let kept = KeptPolicy::new("acme", URL, vec![key("A").0], "[forbid]\nskills = ['pdf']\n".to_owned());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -227,7 +289,7 @@ mod tests {
         assert!(kept(&key("A").1).is_empty());
         let path = keep_policy(home.path());
         assert_eq!(kept(&key("A").1).summaries().len(), 1);
-        assert!(kept(&key("B").1).is_empty(), "the user has withdrawn the key");
+        assert!(kept(&key("E").1).is_empty(), "the user has withdrawn the key");
         std::fs::write(&path, "{").unwrap();
         assert!(kept(&key("A").1).summaries()[0].broken.is_some());
     }
@@ -248,6 +310,9 @@ mod tests {
             format!("keys = [\"{key}\", \"ed25519:zzzz\"]"),
             "keys = [\"ed25519:zzzz\"]".to_owned(),
             format!("keys = [\"{}\"]", key.replace("ed25519", "ed2551")),
+            // As long as a key, and of its letters.
+            format!("keys = [\"{}\"]", key.replace("A=", "B=")),
+            format!("keys = [\"{}\"]", key.replace("A=", "AA")),
         ] {
             let (policies, problems) = closed(&mistake);
             assert_eq!(policies, 1, "{mistake}");
@@ -255,5 +320,47 @@ mod tests {
         }
         assert_eq!(closed(&right).0, 1);
         assert_eq!(closed(&format!("{right}\nenabled = false")).0, 0, "the user has switched it off");
+    }
+
+    #[test]
+    fn a_name_or_an_address_that_is_none_does_not_open_what_the_catalog_closes() {
+        let home = tempfile::tempdir().unwrap();
+        keep_policy(home.path());
+        let closed = |name: &str, url: &str, keys: &str| {
+            let section = format!("name = \"{name}\"\nurl = \"{url}\"\n{keys}");
+            host_of(home.path(), &section, "").catalog_policy().unwrap().summaries().len()
+        };
+        let (right, other) = (key("A").1, key("E").1);
+        for (name, url) in
+            [("acme", "s33://bucket/acme"), ("acme", "s3:/bucket/acme"), ("acme", "bucket/acme"), ("ac me", URL)]
+        {
+            assert_eq!(closed(name, url, &right), 1, "{name} {url}");
+            assert_eq!(closed(name, url, &other), 0, "{name} {url}: no configured key has signed it");
+        }
+        assert_eq!(closed("acme", "s3://bucket/other", &right), 0, "another catalog");
+        assert_eq!(closed("other", URL, &right), 0, "another catalog");
+    }
+
+    /// With a stolen key, all could be closed for ever.
+    #[test]
+    fn a_catalog_that_the_policy_of_the_machine_refuses_closes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        keep_policy(home.path());
+        let (stolen, section) = key("A");
+        let machine = |keys: &[&str]| format!("[publishers]\nkeys = {keys:?}\n");
+        let section = format!("name = \"acme\"\nurl = \"{URL}\"\n{section}");
+        let closed = |section: &str, policy: &str| {
+            let host = host_of(home.path(), section, policy);
+            let policies = |policy: &OrgPolicy| policy.summaries().len();
+            (policies(&host.catalog_policy().unwrap()), policies(&host.kept_policy(|_| true).unwrap()))
+        };
+        let other = key("E").0;
+        let mistake = format!("{section}\nbandwidth = \"1X\"");
+        let mistyped = section.replace("A=", "AA");
+        for section in [&section, &mistake, &mistyped] {
+            assert_eq!(closed(section, &machine(&[&other])), (0, 0), "{section}");
+            assert_eq!(closed(section, "[sources]\nallow = [\"user\"]\n"), (0, 0), "{section}");
+            assert_eq!(closed(section, &machine(&[&other, &stolen])), (1, 1), "{section}");
+        }
     }
 }

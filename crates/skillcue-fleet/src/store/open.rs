@@ -10,6 +10,7 @@ use object_store::client::{HttpClient, HttpConnector};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
 use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
 use skillcue_http::reqwest::Url;
@@ -63,13 +64,7 @@ impl Store {
                 return Err(wrong(format!("the option {name:?} is a secret: set its variable instead")));
             }
         }
-        let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("a password does not belong into an address".to_owned()));
-        }
-        // Its own message repeats the address, with whatever is in it.
-        let unknown = "its scheme is not known, or its path cannot be one of a store";
-        let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|_| wrong(unknown.to_owned()))?;
+        let (scheme, path) = parsed_address(address)?;
         let opened = |store: Arc<dyn ObjectStore>| -> Arc<dyn ObjectStore> {
             if path.as_ref().is_empty() { store } else { Arc::new(PrefixStore::new(store, path.clone())) }
         };
@@ -118,10 +113,6 @@ impl Store {
             }
             ObjectStoreScheme::Http => {
                 no_options(options).map_err(wrong)?;
-                let is_plain = url.scheme() != "https" && !is_this_machine(&url);
-                if is_plain {
-                    return Err(wrong("https is needed for another machine".to_owned()));
-                }
                 let (client, connector) = client(address);
                 let builder = HttpBuilder::new().with_url(address.trim_end_matches('/')).with_retry(retries());
                 let builder = builder.with_client_options(client).with_http_connector(connector);
@@ -135,6 +126,30 @@ impl Store {
             Some(rate) => store.with_bandwidth(rate),
             None => store,
         })
+    }
+}
+
+/// Checks that an address can be one of a store. No store is opened.
+pub(crate) fn check_address(address: &str) -> Result<(), FleetError> {
+    parsed_address(address).map(drop)
+}
+
+/// Returns the kind of the store at an address, and the path there.
+fn parsed_address(address: &str) -> Result<(ObjectStoreScheme, ObjectPath), FleetError> {
+    let wrong = |why: &str| FleetError::Address { url: shown_address(address), why: why.to_owned() };
+    let url = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("a password does not belong into an address"));
+    }
+    // Its own message repeats the address, with whatever is in it.
+    let unknown = |_| wrong("its scheme is not known, or its path cannot be one of a store");
+    let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(unknown)?;
+    match scheme {
+        ObjectStoreScheme::Memory => Err(wrong("its scheme is not known")),
+        ObjectStoreScheme::Http if url.scheme() != "https" && !is_this_machine(&url) => {
+            Err(wrong("https is needed for another machine"))
+        }
+        scheme => Ok((scheme, path)),
     }
 }
 
