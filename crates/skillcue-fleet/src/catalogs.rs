@@ -76,6 +76,8 @@ pub struct CatalogStatus {
     pub stale: bool,
     /// Why the last generation could not be had or was refused, if so.
     pub failure: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
 }
 
 impl Catalogs {
@@ -213,6 +215,7 @@ impl Catalogs {
                 asked: state.kept.as_ref().and_then(KeptHead::asked),
                 stale,
                 failure: state.failure.as_ref().map(|failure: &KeptFailure| failure.message.clone()),
+                help: state.failure.as_ref().and_then(|failure| failure.hint.clone()),
             }
         };
         self.sources.iter().map(status).collect()
@@ -225,8 +228,8 @@ impl Catalogs {
 
     /// Returns what is wrong with the catalogs, one line each.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let named = |message: String, help: &'static str| {
-            Diagnostic::named("catalog", Severity::Warning, message).with_help(help)
+        let named = |message: String, help: &str| {
+            Diagnostic::named("catalog", Severity::Warning, message).with_help(help.to_owned())
         };
         let mut found: Vec<Diagnostic> = self
             .refused
@@ -242,7 +245,7 @@ impl Catalogs {
                 );
                 found.push(named(
                     format!("the catalog {name:?}: {failure}; {kept}"),
-                    "the status of catalogs says more",
+                    status.help.as_deref().unwrap_or("the status of catalogs says more"),
                 ));
             }
             // A store that offers nothing newer has failed with the same words.

@@ -135,7 +135,10 @@ pub enum FleetError {
     BadSignature(String),
     /// An older generation than the last one seen.
     #[error("the store offers generation {offered}, and {seen} was seen before: it was rolled back")]
-    #[info(code = "rolled_back", hint = "publish anew to go back on purpose; the last good generation stays in use")]
+    #[info(
+        code = "rolled_back",
+        hint = "the last good generation stays in use; after a restored or new store, its publisher goes on with --sequence-above {seen}"
+    )]
     RolledBack {
         /// The sequence number that is offered.
         offered: u64,
@@ -148,13 +151,15 @@ pub enum FleetError {
     )]
     #[info(
         code = "rolled_back",
-        hint = "put the newest head back; after a new start on purpose, delete the catalog's file in `publishers` below the data directory"
+        hint = hint_of_old_base(*known, memory.as_deref())
     )]
     OldBase {
         /// The sequence number that is offered; 0 if there is no catalog.
         offered: u64,
         /// The lowest one that is accepted.
         known: u64,
+        /// The file that remembers it, if one does.
+        memory: Option<String>,
     },
     /// The store has documents of generations that no publisher can have written after the current one.
     #[error(
@@ -205,7 +210,10 @@ pub enum FleetError {
     LeaseLost,
     /// Two generations with one number.
     #[error("the store offers another generation {0} than the one seen before")]
-    #[info(code = "forked", hint = "one of the two is forged, or the store lost a write; tell its operator")]
+    #[info(
+        code = "forked",
+        hint = "one of the two is forged, or the store lost a write: tell its operator; after a restored or new store, its publisher goes on with --sequence-above {_0}"
+    )]
     Forked(u64),
     /// The head has expired.
     #[error("the catalog expired on {0}: the store is frozen, or its publishers have stopped")]
@@ -304,6 +312,15 @@ impl FleetError {
                 | FleetError::File { .. }
                 | FleetError::Threads(_)
         )
+    }
+}
+
+/// Returns the hint about a head that is older than a holder of a key has seen.
+fn hint_of_old_base(known: u64, memory: Option<&str>) -> String {
+    let begin = "put the newest head back; after a restored or new store,";
+    match memory {
+        Some(file) => format!("{begin} publish with --sequence-above {known}, or delete {file}"),
+        None => format!("{begin} give a lower --at-least"),
     }
 }
 

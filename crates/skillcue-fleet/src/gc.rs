@@ -43,6 +43,8 @@ pub struct GcOptions {
     pub keys: Vec<PublicKey>,
     /// The name that the catalog must have.
     pub name: Option<String>,
+    /// The address of the catalog as readers have configured it, by which they remember; that of the store without.
+    pub url: Option<String>,
     /// The directory that remembers which generation this machine has seen last, as a publisher and as a reader: beside an
     /// older head, nothing is deleted. Without a directory, nothing is remembered.
     pub data: Option<PathBuf>,
@@ -57,6 +59,7 @@ impl Default for GcOptions {
             alone: false,
             keys: Vec::new(),
             name: None,
+            url: None,
             data: None,
         }
     }
@@ -104,9 +107,11 @@ async fn read_head(store: &Store) -> Result<(CatalogHead, Option<String>), Fleet
 fn check_head(store: &Store, head: &CatalogHead, options: &GcOptions) -> Result<(), FleetError> {
     head.check_signers(&options.keys)?;
     let name = options.name.as_ref().unwrap_or(&head.signed().catalog);
-    let memories = options.data.iter().flat_map(|data| {
-        [SeenFile::of_publisher(data, store.address()), SeenFile::of_reader(data, name, store.address())]
-    });
+    let url = options.url.as_deref().unwrap_or(store.address());
+    let memories = options
+        .data
+        .iter()
+        .flat_map(|data| [SeenFile::of_publisher(data, store.address()), SeenFile::of_reader(data, name, url)]);
     for seen in memories.map(Some).chain([None]) {
         // One that has expired is still the newest.
         let base = BaseCheck { seen, name: options.name.clone(), accepts_expired: true, ..BaseCheck::default() };

@@ -140,6 +140,7 @@ pub fn sign(engine: &FleetEngine, store: &Store, key: &SigningKey, options: &Sig
         at_least: options.at_least,
         name: options.name.clone(),
         accepts_expired: options.generation.is_some(),
+        above: 0,
     };
     let keys: Vec<PublicKey> = [key.public()].into_iter().chain(options.trusted.iter().cloned()).collect();
     engine.wait(async {

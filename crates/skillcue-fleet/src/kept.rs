@@ -7,6 +7,7 @@
 //! All of it is by name and address of the catalog. A catalog of the same name at another address, such as a checkout may
 //! configure, has files of its own.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
 use std::io;
@@ -17,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use skillcue_base::binary::{KeptFile, checksum};
-use skillcue_base::{Digest, is_draft, lock, replace_file};
+use skillcue_base::{Digest, ErrorInfo as _, is_draft, lock, replace_file};
 use skillcue_catalog::{KeptPolicy, kept_catalog_name};
 use skillcue_select::ReadAt;
 
@@ -73,6 +74,9 @@ pub(crate) struct KeptFailure {
     version: u32,
     identity: String,
     pub(crate) message: String,
+    /// The next step.
+    #[serde(default)]
+    pub(crate) hint: Option<String>,
     pub(crate) when_ms: u64,
 }
 
@@ -141,6 +145,10 @@ impl KeptCatalog {
         let Some(path) = &self.policy else { return Ok(()) };
         let failed = |error: io::Error| crate::key::file_error(path, &error);
         let Some((text, keys)) = policy else {
+            // On a file system that cannot be written, removing fails, also where there is nothing.
+            if matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound) {
+                return Ok(());
+            }
             return match std::fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
                 _ => Ok(()),
@@ -160,8 +168,14 @@ impl KeptCatalog {
         (kept.version == VERSION && kept.identity == self.identity).then_some(kept)
     }
 
-    pub(crate) fn keep_failure(&self, message: String, now: SystemTime) -> KeptFailure {
-        let kept = KeptFailure { version: VERSION, identity: self.identity.clone(), message, when_ms: millis(now) };
+    pub(crate) fn keep_failure(&self, error: &FleetError, now: SystemTime) -> KeptFailure {
+        let kept = KeptFailure {
+            version: VERSION,
+            identity: self.identity.clone(),
+            message: error.to_string(),
+            hint: error.hint().map(Cow::into_owned),
+            when_ms: millis(now),
+        };
         keep_json(self.cache.as_ref().map(|dir| dir.join("failure.json")), &kept);
         kept
     }
@@ -342,5 +356,45 @@ fn keep_json(path: Option<PathBuf>, value: &impl Serialize) {
     let kept = serde_json::to_vec(value).map_err(io::Error::other).and_then(|bytes| write(&path, &bytes));
     if let Err(error) = kept {
         tracing::debug!(target: "skillcue::fleet", "{}: {error}", path.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a mounted directory in which nothing can be removed, not even by root, if this machine has one.
+    fn read_only_dir() -> Option<PathBuf> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+        let dirs = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(PathBuf::from);
+        let is_read_only = |dir: &PathBuf| {
+            dir.is_dir()
+                && std::fs::remove_file(dir.join("skillcue-none"))
+                    .is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem)
+        };
+        dirs.into_iter().find(is_read_only)
+    }
+
+    #[test]
+    fn a_catalog_without_a_policy_removes_nothing_from_a_read_only_home() {
+        let kept = |policy: PathBuf| KeptCatalog {
+            cache: None,
+            seen: None,
+            policy: Some(policy),
+            intact: Arc::default(),
+            name: "acme".to_owned(),
+            url: "s3://bucket/acme".to_owned(),
+            identity: "s3://bucket/acme".to_owned(),
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("acme.policy.json");
+        std::fs::write(&file, "{}").unwrap();
+        for _ in 0..2 {
+            assert_eq!(kept(file.clone()).keep_policy(None), Ok(()));
+            assert!(!file.exists());
+        }
+        if let Some(dir) = read_only_dir() {
+            assert_eq!(kept(dir.join("acme.policy.json")).keep_policy(None), Ok(()), "{}", dir.display());
+        }
     }
 }

@@ -52,7 +52,11 @@ impl SeenFile {
     }
 
     fn failed(&self, why: String) -> FleetError {
-        FleetError::Memory { path: self.path.display().to_string(), why }
+        FleetError::Memory { path: self.shown_path(), why }
+    }
+
+    fn shown_path(&self) -> String {
+        self.path.display().to_string()
     }
 
     fn record(&self) -> Result<Option<SeenRecord>, FleetError> {
@@ -95,6 +99,8 @@ pub(crate) struct BaseCheck {
     pub(crate) at_least: u64,
     /// The name that the catalog must have.
     pub(crate) name: Option<String>,
+    /// The number above which the next generation is, whatever was seen up to it: the store was restored or begun anew.
+    pub(crate) above: u64,
     /// Whether one that has expired is accepted: a person has named exactly this generation.
     pub(crate) accepts_expired: bool,
 }
@@ -103,14 +109,16 @@ impl BaseCheck {
     /// Checks the current head, or that there is none.
     pub(crate) fn check(&self, head: Option<&CatalogHead>, now: SystemTime) -> Result<(), FleetError> {
         let record = self.seen.as_ref().map(SeenFile::record).transpose()?.flatten();
-        let known = record.as_ref().map_or(0, |record| record.seen.sequence).max(self.at_least);
+        let seen = record.as_ref().map(|record| &record.seen).filter(|seen| seen.sequence > self.above);
+        let remembered = seen.map_or(0, |seen| seen.sequence);
+        let known = remembered.max(self.at_least);
         let offered = head.map_or(0, |head| head.signed().sequence);
         if offered < known {
-            return Err(FleetError::OldBase { offered, known });
+            let memory = self.seen.as_ref().filter(|_| remembered == known).map(SeenFile::shown_path);
+            return Err(FleetError::OldBase { offered, known, memory });
         }
         let Some(head) = head else { return Ok(()) };
         let name = self.name.as_ref().or(record.as_ref().map(|record| &record.catalog));
-        let seen = record.as_ref().map(|record| &record.seen);
         head.check_origin(name.unwrap_or(&head.signed().catalog), &[], seen)?;
         if !self.accepts_expired && head.is_expired(now) {
             return Err(FleetError::Expired(head.expiry()));

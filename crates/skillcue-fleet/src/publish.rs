@@ -60,6 +60,9 @@ pub struct PublishOptions {
     pub policy: PolicyChange,
     /// The lowest number that the generation to build upon may have.
     pub at_least: u64,
+    /// The number above which the next generation is: for a store that was restored or begun anew, whose readers have seen
+    /// numbers up to this one. What this machine remembers up to it does not count. 0 for the number after the current one.
+    pub sequence_above: u64,
     /// The directory that remembers which generation was seen last: with a key, an older one is not built upon. Without a
     /// directory, nothing is remembered.
     pub data: Option<PathBuf>,
@@ -99,6 +102,7 @@ impl Default for PublishOptions {
             expiry: DEFAULT_EXPIRY,
             policy: PolicyChange::Keep,
             at_least: 0,
+            sequence_above: 0,
             data: None,
             again: false,
             check: None,
@@ -186,6 +190,7 @@ impl<'p> Publisher<'p> {
                     .filter(|_| options.key.is_some())
                     .map(|data| SeenFile::of_publisher(data, store.address())),
                 at_least: options.at_least,
+                above: options.sequence_above,
                 name: options.name.clone(),
                 accepts_expired: options.key.is_none(),
             },

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use skillcue::Diagnostic;
 use skillcue::catalog::without_userinfo;
 use skillcue::config::{CatalogSection, catalogs_by_name};
 use skillcue_fleet::{
@@ -33,9 +34,9 @@ Examples:
 A URL may be the name of a configured catalog. Exit code 1 if something is refused. A key signs only what it, or a key of
 --trusts, has signed before, or what --generation names: a signature vouches for everything in a generation.
 With --json keygen prints {key, file}; status prints {catalogs: [{name, url, skills, sequence, expires, expired, signers,
-trusted, asked, stale, failure, has_policy, policy_applies}]}; list prints {catalog, sequence, skills: [{name, uri,
-description, files, bytes}]}; sign prints {sequence, key}; verify prints {catalog, sequence, generation, expires, signers,
-skills, verified, policy}; gc prints {kept, generations, blobs, bytes, dry_run}.";
+trusted, asked, stale, failure, help, has_policy, policy_applies}], unused: [{code, message, help}]}; list prints {catalog,
+sequence, skills: [{name, uri, description, files, bytes}]}; sign prints {sequence, key}; verify prints {catalog, sequence,
+generation, expires, signers, skills, verified, policy}; gc prints {kept, generations, blobs, bytes, dry_run}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -156,12 +157,16 @@ fn place<'c>(url: &'c str, context: &'c Context) -> Result<(&'c str, Option<&'c 
     Ok((address, section))
 }
 
-/// Returns the keys that a person trusts for an address: those that they typed, else those that are configured.
-fn trusted(typed: &[String], section: Option<&CatalogSection>) -> Result<Vec<PublicKey>, CliError> {
-    match section {
-        Some(section) if typed.is_empty() => public_keys(&section.keys),
-        _ => public_keys(typed),
+/// Returns the keys that a person trusts for an address: those that they typed, else those that are configured there, else those
+/// of the machine's policy.
+fn trusted(typed: &[String], section: Option<&CatalogSection>, context: &Context) -> Result<Vec<PublicKey>, CliError> {
+    let Some(section) = section.filter(|_| typed.is_empty()) else { return public_keys(typed) };
+    let keys = context.host()?.catalog_keys(section)?;
+    if keys.is_empty() && context.settings()?.policy.keys().is_some() {
+        return Err(CliError::failure("policy", "the policy of this machine lets no key sign a catalog")
+            .help("ask the owner of the policy; `skillcue status` names it"));
     }
+    public_keys(&keys)
 }
 
 fn failed(error: &FleetError) -> CliError {
@@ -171,13 +176,22 @@ fn failed(error: &FleetError) -> CliError {
 fn status(context: &Context) -> Result<Outcome, CliError> {
     context.servers()?;
     let status = context.host()?.catalogs()?.map(skillcue_fleet::Catalogs::status).unwrap_or_default();
-    let is_good = status.iter().all(|catalog| catalog.failure.is_none() && !catalog.expired);
-    let document = json!({"catalogs": status_rows(&status)});
+    let unused = context.host()?.unused_catalogs()?;
+    let is_good = unused.is_empty() && status.iter().all(|catalog| catalog.failure.is_none() && !catalog.expired);
+    let row = |found: &Diagnostic| json!({"code": found.code.as_str(), "message": found.message, "help": found.help});
+    let document = json!({"catalogs": status_rows(&status), "unused": unused.iter().map(row).collect::<Vec<_>>()});
     context.report(Outcome::of(is_good), &document, || {
-        if status.is_empty() {
+        if status.is_empty() && unused.is_empty() {
             return Printout::of_remark("no catalog is configured; add one below [[catalog]] in skillcue.toml");
         }
-        Printout::from(status_text(&status, ""))
+        let mut out = status_text(&status, "");
+        for found in unused {
+            let _ = writeln!(out, "{}", paint(style::BAD, text::one_line(&found.message)));
+            if let Some(help) = &found.help {
+                let _ = writeln!(out, "  help: {}", text::one_line(help));
+            }
+        }
+        Printout::from(out)
     })
 }
 
@@ -188,7 +202,7 @@ pub(super) fn status_rows(status: &[CatalogStatus]) -> Vec<Value> {
         json!({"name": catalog.name, "url": catalog.url, "skills": catalog.skills, "sequence": catalog.sequence,
             "expires": catalog.expires, "expired": catalog.expired, "signers": catalog.signers, "trusted": catalog.trusted,
             "asked": catalog.asked.and_then(seconds), "stale": catalog.stale, "failure": catalog.failure,
-            "has_policy": catalog.has_policy, "policy_applies": catalog.policy_applies})
+            "help": catalog.help, "has_policy": catalog.has_policy, "policy_applies": catalog.policy_applies})
     };
     status.iter().map(row).collect()
 }
@@ -230,6 +244,9 @@ pub(super) fn status_text(status: &[CatalogStatus], indent: &str) -> String {
         }
         if let Some(failure) = &catalog.failure {
             let _ = writeln!(out, "{indent}  {}", paint(style::BAD, text::one_line(failure)));
+            if let Some(help) = &catalog.help {
+                let _ = writeln!(out, "{indent}  help: {}", text::one_line(help));
+            }
         }
     }
     out
@@ -238,7 +255,7 @@ pub(super) fn status_text(status: &[CatalogStatus], indent: &str) -> String {
 fn list(url: &str, context: &Context) -> Result<Outcome, CliError> {
     let (address, section) = place(url, context)?;
     let store = open(address, false, context)?;
-    let keys = trusted(&[], section)?;
+    let keys = trusted(&[], section, context)?;
     let report = inspect(&FleetEngine::default(), &store, &keys, false).map_err(|error| failed(&error))?;
     let description = |entry: &skillcue::remote::RemoteEntry| {
         entry.front_matter.get("description").and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -292,7 +309,7 @@ fn sign_with(url: &str, key: &std::path::Path, options: SignOptions, context: &C
 fn verify(url: &str, trusts: &[String], deep: bool, context: &Context) -> Result<Outcome, CliError> {
     let (address, section) = place(url, context)?;
     let store = open(address, false, context)?;
-    let keys = trusted(trusts, section)?;
+    let keys = trusted(trusts, section, context)?;
     let progress = ProgressIndicator::spinner("reading the catalog");
     let report = inspect(&FleetEngine::default(), &store, &keys, deep).map_err(|error| failed(&error))?;
     drop(progress);
@@ -327,7 +344,8 @@ fn verify(url: &str, trusts: &[String], deep: bool, context: &Context) -> Result
 fn collect(url: &str, options: GcOptions, context: &Context) -> Result<Outcome, CliError> {
     let (address, section) = place(url, context)?;
     let name = section.map(|section| section.name.clone());
-    let options = GcOptions { keys: trusted(&[], section)?, name, ..options };
+    let url = section.and_then(|section| section.url.clone());
+    let options = GcOptions { keys: trusted(&[], section, context)?, name, url, ..options };
     let store = open(address, false, context)?;
     let progress = ProgressIndicator::spinner("looking for what none needs");
     let report = gc(&FleetEngine::default(), &store, &options).map_err(|error| failed(&error))?;

@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// Build upon generation N or a newer one only: for a machine that remembers nothing, such as CI
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     at_least: u64,
+    /// Publish as a generation above N, whatever this machine has seen up to it: after the store was restored or begun anew
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, requires = "key")]
+    sequence_above: u64,
     /// Write all files of the skills of DIR, also those that the catalog has: repairs what the store has lost
     #[arg(long)]
     again: bool,
@@ -88,7 +91,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let (dir, url) = match &args.places[..] {
         [dir, url] => (Some(context.environment()?.resolve(dir.as_ref())), url),
-        [url] if !args.again && (!args.remove.is_empty() || args.policy.is_some() || args.no_policy) => (None, url),
+        [url] if !args.again && changes_without_dir(args) => (None, url),
         _ => {
             return Err(CliError::usage("usage", "a directory and an address are needed")
                 .help("`skillcue publish DIR URL`, `skillcue publish URL --remove NAME`, or `skillcue publish URL --policy FILE`"));
@@ -104,6 +107,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         expiry: days(args.days),
         policy: policy_change(args, context)?,
         at_least: args.at_least,
+        sequence_above: args.sequence_above,
         data: data_dir(context)?,
         again: args.again,
         check: Some(Arc::new(OutboundCheck {
@@ -129,6 +133,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         "sent": traffic.sent,
     });
     context.report(Outcome::of(report.refused.is_empty()), &document, || said(&report, &store, &options))
+}
+
+/// Returns whether there is something to publish without a directory.
+fn changes_without_dir(args: &Args) -> bool {
+    !args.remove.is_empty() || args.policy.is_some() || args.no_policy || args.sequence_above > 0
 }
 
 /// Checks each skill as `push` does.

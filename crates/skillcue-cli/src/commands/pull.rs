@@ -8,6 +8,7 @@ use skillcue_fleet::PullOutcome;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints::hint_of;
 use crate::progress::ProgressIndicator;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
@@ -21,7 +22,7 @@ Examples:
 
 Commands ask by themselves every few minutes, and `skillcue mcp`, `agent` and `watch` while they run.
 Bodies and files are fetched when they are needed. What cannot be verified is refused, and the last good generation stays.
-Exit code 1 if a catalog could not be asked, or was refused.
+Exit code 1 if a catalog could not be asked, was refused, or cannot be used as it is configured.
 With --json it prints {catalogs: [{name, outcome, skills, error: {code, message, help}}]}; `outcome` is changed, unchanged
 or failed.";
 
@@ -41,14 +42,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let rate = super::publish::bandwidth(args.bandwidth.as_deref())?;
     context.servers()?;
+    let unused = context.host()?.unused_catalogs()?;
     let Some(catalogs) = context.host()?.catalogs()? else {
+        if !unused.is_empty() {
+            return Err(CliError::failure("no_catalogs", "none of the configured catalogs can be used")
+                .help("`skillcue catalog status` names each with its reason"));
+        }
         return Err(CliError::failure("no_catalogs", "no catalog is configured")
             .help("add one below [[catalog]] in skillcue.toml: name, url, keys"));
     };
     let known: Vec<String> = catalogs.status().into_iter().map(|status| status.name).collect();
     if let Some(unknown) = args.names.iter().find(|name| !known.contains(name)) {
         return Err(CliError::failure("not_found", format!("there is no catalog {unknown:?}"))
-            .help(format!("configured are: {}", known.join(", "))));
+            .help(format!("usable are: {}; `skillcue catalog status` names the others", known.join(", "))));
     }
     if let Some(rate) = rate {
         catalogs.use_bandwidth(rate);
@@ -78,7 +84,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let of_name = status.iter().find(|status| status.name == *name);
         left(of_name.and_then(|status| status.sequence))
     };
-    let is_good = refreshed.iter().all(|(_, outcome)| outcome.is_ok());
+    // Those that cannot be used are named in warnings; whether all is well is asked without a name.
+    let is_complete = unused.is_empty() || !args.names.is_empty();
+    let is_good = is_complete && refreshed.iter().all(|(_, outcome)| outcome.is_ok());
     let document = json!({"catalogs": refreshed.iter().map(row).collect::<Vec<_>>()});
     context.report(Outcome::of(is_good), &document, || {
         let mut out = String::new();
@@ -96,7 +104,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
                 Ok(PullOutcome::Unchanged(skills) | PullOutcome::Fresh(skills)) => {
                     writeln!(out, "{shown}  up to date: {} skills", text::thousands(*skills))
                 }
-                Err(error) => writeln!(out, "{shown}  {}; {}", paint(style::BAD, error.to_string()), left_of(name)),
+                Err(error) => {
+                    let hint = hint_of(error).map(|hint| format!("\n  help: {}", text::one_line(&hint)));
+                    let (failed, hint) = (paint(style::BAD, error.to_string()), hint.unwrap_or_default());
+                    writeln!(out, "{shown}  {failed}; {}{hint}", left_of(name))
+                }
             };
         }
         if !is_good {

@@ -198,6 +198,26 @@ fn a_plugin_of_a_checkout_does_not_take_the_name_of_a_catalog() {
     let loaded = client.ask("tools/call", &call).to_string();
     assert!(loaded.contains("Ask for the number.") && !loaded.contains("EVIL"), "{loaded}");
     client.end();
+    // Nor while the catalog cannot be used, or the policy refuses it.
+    let settings = std::fs::read_to_string(sandbox.path(SETTINGS)).unwrap();
+    let policed = |policy: &str, command: &[&str]| {
+        sandbox.write("etc/policy.toml", policy);
+        let mut command = sandbox.command(command);
+        sandbox.finish(command.env("SKILLCUE_POLICY", sandbox.path("etc/policy.toml")).output().unwrap())
+    };
+    for (mistake, policy) in [
+        ("bandwidth = \"1X\"\n", ""),
+        ("", "[forbid]\norigins = [\"catalog:*\"]\n"),
+        ("[[mcp]]\nname = \"other\"\nurl = \"https://mcp.example/x\"\n", "[forbid]\norigins = [\"*:*\"]\n"),
+    ] {
+        sandbox.write(SETTINGS, format!("{settings}{mistake}"));
+        for name in ["acme", "other"].into_iter().filter(|name| *name == "acme" || mistake.contains("mcp")) {
+            let manifest = format!("{{\"name\":\"{name}\",\"version\":\"1.0.0\"}}");
+            sandbox.write("work/plug/.claude-plugin/plugin.json", manifest);
+            let run = policed(policy, &["load", &format!("{name}:refunds")]);
+            assert!(run.code == Some(1) && !run.stdout.contains("EVIL"), "{name} {mistake} {policy}: {run}");
+        }
+    }
 }
 
 #[test]
@@ -254,4 +274,89 @@ fn a_collection_believes_no_head_that_was_put_back_or_is_foreign() {
     let run = sandbox.run(&["catalog", "gc", "acme", "--keep", "1", "--alone"]);
     assert!(run.code == Some(1) && run.stderr.contains("error[wrong_key]"), "{run}");
     assert_eq!(documents(), 5);
+}
+
+/// Readers have the keys of the machine's policy for a catalog without any: so do the commands for its operator.
+#[test]
+fn a_collection_believes_the_keys_of_the_policy() {
+    let (sandbox, url, key) = published();
+    sandbox.write(SETTINGS, format!("[[catalog]]\nname = \"acme\"\nurl = \"{url}\"\n"));
+    let policed = |keys: &str, command: &[&str]| {
+        sandbox.write("etc/policy.toml", format!("[publishers]\nkeys = [{keys}]\n"));
+        let mut command = sandbox.command(command);
+        sandbox.finish(command.env("SKILLCUE_POLICY", sandbox.path("etc/policy.toml")).output().unwrap())
+    };
+    let keys = format!("\"{key}\"");
+    assert_eq!(policed(&keys, &["catalog", "verify", "acme"]).code, Some(0));
+    for round in 0..3 {
+        skill(&sandbox, "work/evil/refunds", &format!("EVIL {round}"));
+        assert_eq!(sandbox.run(&["publish", "evil", &url, "--unsigned"]).code, Some(0));
+    }
+    let documents = || std::fs::read_dir(sandbox.path("store/acme/catalog")).unwrap().count();
+    assert_eq!(documents(), 4);
+    for command in [
+        &["catalog", "gc", "acme", "--keep", "1", "--alone"][..],
+        &["catalog", "verify", "acme"],
+        &["catalog", "list", &url],
+    ] {
+        let run = policed(&keys, command);
+        assert!(run.code == Some(1) && run.stderr.contains("error[unsigned]"), "{run}");
+        // No key at all is not any key.
+        let run = policed("", command);
+        assert!(run.code == Some(1) && run.stderr.contains("error[policy]"), "{run}");
+    }
+    assert_eq!(documents(), 4);
+}
+
+#[test]
+fn catalogs_that_are_not_used_are_named_with_their_reason() {
+    let (sandbox, url, key) = published();
+    let settings = section(&url, &key);
+    let status = || sandbox.run(&["catalog", "status"]);
+    assert_eq!(status().code, Some(0));
+    sandbox.write(SETTINGS, format!("{settings}bandwidth = \"1X\"\n"));
+    assert!(status().code == Some(1), "{}", status());
+    assert!(status().stdout.contains("the catalog \"acme\": \"1X\" is no bandwidth"), "{}", status());
+    let unused = parsed(&sandbox.run(&["catalog", "status", "--json"]));
+    assert_eq!(unused["unused"][0]["code"], "catalog", "{unused}");
+    let pulled = sandbox.run(&["pull"]);
+    assert!(
+        pulled.code == Some(1) && pulled.stderr.contains("none of the configured catalogs can be used"),
+        "{pulled}"
+    );
+    // Beside another one.
+    sandbox.write(SETTINGS, format!("{settings}{}bandwidth = \"1X\"\n", settings.replace("\"acme\"", "\"team\"")));
+    assert!(status().stdout.contains("generation 1") && status().stdout.contains("\"team\""), "{}", status());
+    assert_eq!(
+        (status().code, sandbox.run(&["pull"]).code, sandbox.run(&["pull", "acme"]).code),
+        (Some(1), Some(1), Some(0))
+    );
+    // Refused by the policy.
+    sandbox.write(SETTINGS, &settings);
+    sandbox.write("etc/policy.toml", "[sources]\nallow = [\"user\"]\n");
+    let mut command = sandbox.command(&["catalog", "status"]);
+    let run = sandbox.finish(command.env("SKILLCUE_POLICY", sandbox.path("etc/policy.toml")).output().unwrap());
+    assert!(run.code == Some(1) && run.stdout.contains("the catalog \"acme\" is not asked"), "{run}");
+}
+
+#[test]
+fn a_refusal_comes_with_the_next_step() {
+    let (sandbox, url, _) = published();
+    let old = std::fs::read(sandbox.path("store/acme/head")).unwrap();
+    skill(&sandbox, "work/good/refunds", "Fixed.");
+    sandbox.run(&["publish", "good", &url, "--key", "acme.key"]);
+    assert_eq!(sandbox.run(&["pull"]).code, Some(0));
+    std::fs::write(sandbox.path("store/acme/head"), old).unwrap();
+    let step = "--sequence-above 2";
+    for command in [&["pull"][..], &["catalog", "status"], &["publish", "good", &url, "--key", "acme.key"]] {
+        let run = sandbox.run(command);
+        assert!(run.code == Some(1) && run.to_string().contains(step), "{command:?}: {run}");
+    }
+    let run = sandbox.run(&["publish", &url, "--key", "acme.key", "--sequence-above", "2"]);
+    assert!(run.code == Some(0) && run.stdout.contains("acme is at generation 3 now"), "{run}");
+    assert_eq!(sandbox.run(&["pull"]).code, Some(0));
+    // Of a store that has lost an object.
+    std::fs::remove_dir_all(sandbox.path("store/acme/blobs")).unwrap();
+    let run = sandbox.run(&["load", "acme:refunds"]);
+    assert!(run.stderr.contains("the store has no blobs/") && run.stderr.contains("pull again"), "{run}");
 }

@@ -63,14 +63,15 @@ impl Publisher<'_> {
         }
         report.policy_changed = self.change_policy(&mut document)?;
         let has_skills = !(report.added.is_empty() && report.changed.is_empty() && report.removed.is_empty());
-        if !has_skills && !report.policy_changed {
+        let above = self.options.sequence_above;
+        if !has_skills && !report.policy_changed && (above == 0 || document.sequence > above) {
             return Ok(None);
         }
         document.skills = document.shards.iter().flatten().map(|shard| shard.skills).sum();
         if document.skills > MAX_SKILLS {
             return Err(FleetError::TooManySkills(MAX_SKILLS));
         }
-        document.sequence = next_sequence(document.sequence)?;
+        document.sequence = next_sequence(document.sequence.max(above))?;
         document.published = seconds(SystemTime::now());
         if document.unindexed() > MIN_UNINDEXED.max(document.skills / 8) {
             self.index(&mut document)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use skillcue::remote::{RemoteEntry, RemoteError, RemoteFile};
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_mcp::host::door::{LoadPermission, check_file, clean_path};
 
 use super::CatalogSource;
@@ -49,7 +49,11 @@ impl CatalogSource {
             }
         }
         let bytes = self.fetch(file, &digits).map_err(|error| {
-            let message = format!("{}: {error}", self.spec.name);
+            // The hint about a server that cannot be reached does not help where a store has lost an object.
+            let message = match error.hint().filter(|_| matches!(error, FleetError::Missing(_))) {
+                Some(hint) => format!("{}: {error}: {hint}", self.spec.name),
+                None => format!("{}: {error}", self.spec.name),
+            };
             if !error.is_refusal() {
                 return RemoteError::Unreachable(message);
             }

@@ -41,7 +41,7 @@ impl CatalogSource {
                     if error.is_refusal() {
                         self.warn(&self.identity, &error.to_string());
                     }
-                    state.failure = Some(self.kept.keep_failure(error.to_string(), now));
+                    state.failure = Some(self.kept.keep_failure(error, now));
                 }
             }
         }
@@ -51,7 +51,7 @@ impl CatalogSource {
     /// Notes a failure of which [`refresh`](CatalogSource::refresh) could not: it was given up.
     pub(crate) fn failed(&self, error: &FleetError) {
         if let Some(state) = self.state().as_mut() {
-            state.failure = Some(self.kept.keep_failure(error.to_string(), SystemTime::now()));
+            state.failure = Some(self.kept.keep_failure(error, SystemTime::now()));
         }
     }
 

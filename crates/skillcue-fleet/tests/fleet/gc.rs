@@ -318,7 +318,17 @@ fn a_head_that_was_put_back_takes_no_newer_generation_away() {
     let before = (fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs"));
     let of_reader = GcOptions { data: Some(fleet.data.path().to_path_buf()), ..now(1) };
     let error = gc(&fleet.engine, &fleet.store, &of_reader).unwrap_err();
-    assert_eq!(error, FleetError::OldBase { offered: 1, known: 2 });
+    let memory = Some(fleet.kept_file(".json").display().to_string());
+    assert!(error.hint().unwrap().contains(memory.as_ref().unwrap()), "{error:?}");
+    assert_eq!(error, FleetError::OldBase { offered: 1, known: 2, memory });
+    // As the reader has written its address, whose file has another name than one for the store's own spelling.
+    let other = skillcue_catalog::kept_catalog_name("acme", "s3://bucket/my acme");
+    let spelled = fleet.data.path().join(format!("catalogs/{other}.json"));
+    std::fs::rename(fleet.kept_file(".json"), &spelled).unwrap();
+    let of_url = GcOptions { url: Some("s3://bucket/my acme".to_owned()), dry_run: true, ..of_reader.clone() };
+    let error = gc(&fleet.engine, &fleet.store, &of_url).unwrap_err();
+    assert!(matches!(error, FleetError::OldBase { .. }), "{error}");
+    std::fs::rename(&spelled, fleet.kept_file(".json")).unwrap();
     assert!(gc(&fleet.engine, &fleet.store, &GcOptions { dry_run: true, ..of_reader }).is_err());
     assert_eq!(fleet.faulty.stored_head(), first, "nothing was written");
     let publisher = tempfile::tempdir().unwrap();
@@ -332,7 +342,9 @@ fn a_head_that_was_put_back_takes_no_newer_generation_away() {
     publish(&elsewhere.engine, &elsewhere.store, Some(old.path()), &options).unwrap();
     elsewhere.faulty.store_bytes("head", head);
     let error = gc(&elsewhere.engine, &elsewhere.store, &GcOptions { data, ..now(1) }).unwrap_err();
-    assert_eq!(error, FleetError::OldBase { offered: 1, known: 2 });
+    assert!(matches!(error, FleetError::OldBase { offered: 1, known: 2, .. }), "{error}");
+    let of_publisher = publisher.path().join("publishers").display().to_string();
+    assert!(error.hint().unwrap().contains(&of_publisher), "{error:?}");
     let report = gc(&fleet.engine, &fleet.store, &now(1)).unwrap();
     assert_eq!((report.generations, report.blobs), (0, 0));
     assert_eq!((fleet.faulty.paths("catalog"), fleet.faulty.paths("blobs")), before);

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_fleet::{CatalogSpec, Catalogs, CatalogsOptions, FleetError, PolicyChange, PublishOptions, publish};
 
 use crate::support::{Fault, Fleet, names, refresh, skills};
@@ -96,19 +97,86 @@ fn a_publisher_builds_upon_nothing_older_than_it_has_seen() {
     let first = fleet.faulty.stored_head();
     assert_eq!(put("two", &remembering).unwrap().sequence, 2);
     fleet.faulty.store_bytes("head", first);
-    assert_eq!(put("three", &remembering), Err(FleetError::OldBase { offered: 1, known: 2 }));
+    let file = std::fs::read_dir(fleet.data.path().join("publishers")).unwrap().next().unwrap().unwrap().path();
+    let memory = Some(file.display().to_string());
+    let old = |offered: u64, memory: &Option<String>| {
+        let memory = memory.clone();
+        Err(FleetError::OldBase { offered, known: 2, memory })
+    };
+    assert_eq!(put("three", &remembering), old(1, &memory));
     // One without a memory is told the number.
     let stateless = PublishOptions { at_least: 2, ..fleet.options() };
-    assert_eq!(put("three", &stateless), Err(FleetError::OldBase { offered: 1, known: 2 }));
+    assert_eq!(put("three", &stateless), old(1, &None));
     // A store that was emptied went back, too.
     fleet.faulty.remove(&"head".into());
-    assert_eq!(put("three", &remembering), Err(FleetError::OldBase { offered: 0, known: 2 }));
-    assert_eq!(put("three", &stateless), Err(FleetError::OldBase { offered: 0, known: 2 }));
-    let file = std::fs::read_dir(fleet.data.path().join("publishers")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(put("three", &remembering), old(0, &memory));
+    assert_eq!(put("three", &stateless), old(0, &None));
     std::fs::write(&file, "{").unwrap();
     assert!(matches!(put("three", &remembering), Err(FleetError::Memory { .. })));
     std::fs::remove_file(file).unwrap();
     assert_eq!(put("three", &remembering).unwrap().sequence, 1, "deleted by a person, it is a new start");
+}
+
+/// Its readers and publishers have seen higher numbers, or another generation of the same number.
+#[test]
+fn a_restored_store_goes_on_above_the_number_that_was_seen() {
+    let fleet = Fleet::new();
+    let data = tempfile::tempdir().unwrap();
+    let remembering = PublishOptions { data: Some(data.path().to_path_buf()), ..fleet.options() };
+    let put = |dir: Option<&str>, options: &PublishOptions| {
+        let dir = dir.map(|name| skills(&[name]));
+        publish(&fleet.engine, &fleet.store, dir.as_ref().map(tempfile::TempDir::path), options)
+    };
+    let reader = fleet.reader();
+    let mut first = None;
+    for name in ["one", "two", "three"] {
+        put(Some(name), &remembering).unwrap();
+        first.get_or_insert_with(|| fleet.faulty.stored_head());
+        refresh(&reader).unwrap();
+    }
+    fleet.faulty.store_bytes("head", first.unwrap());
+    let error = refresh(&reader).unwrap_err();
+    assert!(error.hint().unwrap().contains("--sequence-above 3"), "{error:?}");
+    assert_eq!(reader.status()[0].help.as_deref(), error.hint().as_deref(), "people see it, too");
+    assert_eq!(fleet.reader().status()[0].help.as_deref(), error.hint().as_deref(), "also after a start");
+    let error = put(Some("four"), &remembering).unwrap_err();
+    assert!(error.hint().unwrap().contains("--sequence-above 3"), "{error:?}");
+    let above =
+        |number| PublishOptions { sequence_above: number, data: Some(data.path().to_path_buf()), ..fleet.options() };
+    assert!(matches!(put(None, &above(2)), Err(FleetError::OldBase { offered: 1, known: 3, .. })), "one too low");
+    let report = put(None, &above(3)).unwrap();
+    assert_eq!((report.sequence, report.is_new, report.skills), (4, true, 1));
+    assert_eq!(put(None, &above(3)).unwrap().sequence, 4, "once only");
+    refresh(&reader).unwrap();
+    assert_eq!(names(&reader), ["one"]);
+    // A new start has a first generation, which is another one than the reader's.
+    fleet.faulty.remove(&"head".into());
+    assert_eq!(put(Some("five"), &above(4)).unwrap().sequence, 5);
+    refresh(&reader).unwrap();
+    assert_eq!(names(&reader), ["five"]);
+}
+
+#[test]
+fn a_reader_starts_offline_from_a_home_that_it_cannot_write() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fleet = Fleet::new();
+    fleet.publish(skills(&["one"]).path());
+    refresh(&fleet.reader()).unwrap();
+    let dirs = [fleet.data.path().join("catalogs"), fleet.kept_dir()];
+    let mode = |mode: u32| {
+        for dir in &dirs {
+            std::fs::set_permissions(dir, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    // As root it may write all the same, and the rest holds.
+    mode(0o500);
+    let reader = fleet.reader();
+    assert!(refresh(&reader).is_ok(), "{:?}", refresh(&reader));
+    fleet.faulty.set(Fault::Down);
+    let offline = fleet.reader();
+    assert!(refresh(&offline).is_err());
+    assert_eq!(names(&offline), ["one"]);
+    mode(0o700);
 }
 
 #[test]
