@@ -76,7 +76,7 @@ pub struct CatalogStatus {
     pub stale: bool,
     /// Why the last generation could not be had or was refused, if so.
     pub failure: Option<String>,
-    /// What to do about it.
+    /// The next step after that, if there is one.
     pub help: Option<String>,
 }
 

@@ -196,6 +196,7 @@ const RULES: &[Rule] = &[
             // Directories that this program itself has written.
             "skillcue-agent/src/sessions/",
             "skillcue-agent/src/trace/",
+            "skillcue-catalog/src/org_policy/kept.rs",
             "skillcue-cli/src/commands/doctor/machine.rs",
             "skillcue-clients/src/hook/session.rs",
             "skillcue-fleet/src/kept.rs",
