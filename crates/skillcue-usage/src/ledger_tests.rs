@@ -137,7 +137,7 @@ fn uses_of_long_ago_count_however_much_was_shown_since_or_will_be() {
 }
 
 #[test]
-fn what_is_older_than_the_uses_that_are_read_is_not_taken_for_unused() {
+fn older_events_than_the_uses_that_are_read_are_not_taken_for_unused() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::new(dir.path().join("usage.db"));
     let connection = schema::open(ledger.path(), PATIENT).unwrap();

@@ -177,8 +177,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         text: "fs::rename(",
-        only_in: &["skillcue-base/src/replace.rs", "skillcue-bench/src/generate.rs"],
-        because: "files are replaced by skillcue_base::{replace_file, rewrite_file}; the bench moves a directory",
+        only_in: &["skillcue-base/src/replace.rs", "skillcue-bench/src/generate.rs", "skillcue-usage/src/spool.rs"],
+        because: "files are replaced by skillcue_base::{replace_file, rewrite_file}; a directory or a count is moved",
     },
     Rule {
         text: "get(\"skill_id\")",

@@ -81,7 +81,7 @@ fn values_of_options_are_no_files_and_numbers_are_patterns() {
 }
 
 #[test]
-fn what_follows_a_here_document_counts() {
+fn commands_behind_a_here_document_count() {
     let uses = |command: &str| found(&command.replace("$F", "/home/a/.claude/skills/pdf"), None);
     let run = ["pdf run scripts/fill.py"];
     let json = "cat > /tmp/in.json <<'EOF'\n{\"a\": 1}\nEOF\npython3 $F/scripts/fill.py /tmp/in.json";
