@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use crate::relevance::message::MAX_MESSAGE;
 use crate::relevance::tokens::head;
@@ -73,10 +74,18 @@ fn range_at(ranges: &[Range<usize>], place: usize) -> Option<usize> {
 pub(crate) fn refused(text: &str) -> Refusals {
     let text = head(text, MAX_MESSAGE);
     let lower = lowered(text);
-    let words = words(&lower);
     let mut all = Refusals::default();
+    // Most messages refuse nothing.
+    if lower.is_ascii() && !lower.split(|char| !is_part(char)).any(begins_cue) {
+        return all;
+    }
+    let words = words(&lower);
     let mut at = 0;
     while at < words.len() {
+        if !begins_cue(words[at].text) {
+            at += 1;
+            continue;
+        }
         let found = object(&words, at).or_else(|| Some((name_behind(text, &words, at)?, ObjectKind::Plain)));
         at = found.as_ref().map_or(at + 1, |(object, _)| object.end.max(at + 1));
         if let Some((object, kind)) = found.filter(|(object, _)| !object.is_empty()) {
@@ -91,6 +100,9 @@ pub(crate) fn refused(text: &str) -> Refusals {
     refused.extend(without.filter(is_name));
     all.words = apart(std::mem::take(&mut all.words));
     all.names = apart(std::mem::take(&mut all.names));
+    if all.words.is_empty() && all.names.is_empty() {
+        return all;
+    }
     let is_refused = |word: &RefusalWord<'_>| all.has(word.span.start) || all.name_at(word.span.start).is_some();
     let elsewhere: HashSet<&str> = words.iter().filter(|word| !is_refused(word)).map(|word| word.text).collect();
     let is_new = |range: &Range<usize>| {
@@ -101,6 +113,15 @@ pub(crate) fn refused(text: &str) -> Refusals {
     all.words.retain(is_new);
     all.names.retain(is_new);
     all
+}
+
+/// Returns whether a refusal may begin with a word.
+fn begins_cue(word: &str) -> bool {
+    static FIRST: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let cues = [OPEN, IN_PLACE, WANT, POLITE, WITHOUT, WITHOUT_CAPITALS].into_iter().flatten();
+        cues.filter_map(|cue| cue.split(' ').next()).collect()
+    });
+    word.contains('’') || FIRST.contains(word)
 }
 
 /// Returns ranges in order, and one in place of those that share a part. Empty ones are left out.
@@ -248,8 +269,12 @@ fn take(words: &[RefusalWord<'_>], mut start: usize) -> Range<usize> {
     start..start + count
 }
 
+/// Returns whether a character is part of a word.
+fn is_part(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '_' | '+' | '#' | '\'' | '’')
+}
+
 fn words(text: &str) -> Vec<RefusalWord<'_>> {
-    let is_part = |char: char| char.is_alphanumeric() || matches!(char, '_' | '+' | '#' | '\'' | '’');
     let mut words: Vec<RefusalWord<'_>> = Vec::new();
     let (mut apart, mut ends, mut start) = (true, true, None);
     let (mut clause, mut sentence) = (ClauseKind::default(), ClauseKind::default());
